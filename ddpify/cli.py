@@ -42,6 +42,7 @@ from ddpify.source import script_path
 if TYPE_CHECKING:
     from ddpify.conversion import Conversion
     from ddpify.rehearse.verify import Verdict
+    from ddpify.rules.base import Alternative
     from ddpify.scaffold import Settings
 
 app = typer.Typer(
@@ -280,8 +281,9 @@ def _proved(
     from ddpify.rehearse.prove import prove
     from ddpify.report import terminal, verdict
 
-    def otherwise(said: tuple[str, str]) -> Conversion:
-        return _chosen(_convert(path, replace(options, placements=(*options.placements, said))), path, *chosen)
+    def otherwise(assumed: tuple[Alternative, ...]) -> Conversion:
+        changed = functools.reduce(lambda known, each: known.assuming(each.option, each.value), assumed, options)
+        return _chosen(_convert(path, changed), path, *chosen)
 
     _end_what_was_started()
     with _Progress(setting[2]) as progress:
@@ -289,7 +291,8 @@ def _proved(
     if found.exit_code:
         width = shutil.get_terminal_size((120, 24)).columns
         sys.stdout.flush()
-        sys.stderr.write(f"{verdict.terminal(found, terminal.wants_colour(sys.stderr), width)}nothing is written\n")
+        tried = "".join(f"tried     {each}\n" for each in (conversion.trial.tried if conversion.trial is not None else ()))
+        sys.stderr.write(f"{verdict.terminal(found, terminal.wants_colour(sys.stderr), width)}{tried}nothing is written\n")
     return conversion, not found.exit_code
 
 

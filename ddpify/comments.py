@@ -2,7 +2,8 @@
 
 `# ddpify: skip` leaves out every change of its line, `# ddpify: skip[DDP501]` those of the rules named, and what is reported of the line is
 then no more than a note. `# ddpify: skip-file` leaves the whole file as it is. `# ddpify: replicate` says of the value that a line
-computes how it differs between ranks: not at all; or `shard`, `mean`, `sum`, `per-rank`, as in `[tool.ddpify.placements]`.
+computes how it differs between ranks: not at all; or `shard`, `mean`, `sum`, `coupled`, `per-rank`, as in
+`[tool.ddpify.placements]`. Beside a backward call, it is said of the loss.
 `# ddpify: MANUAL DDP201: ...` is ddpify's own: it stands, in a draft, above what is to be done by hand.
 """
 
@@ -55,7 +56,7 @@ def skips_file(text: str) -> int:
     return next((line for line, kind, _ in _said(text) if kind == "skip-file"), 0)
 
 
-def placements(text: str) -> Mapping[int, str]:
+def placements(text: str) -> dict[int, str]:
     """For each line with a comment that says how its value differs between ranks: what it says."""
     return {line: kind for line, kind, _ in _said(text) if kind in PLACEMENTS}
 

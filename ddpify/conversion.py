@@ -69,7 +69,8 @@ class Module:
 class Trial:
     """What a run of a conversion beside its original showed: `report` is the verdict as plain data, as `ddpify verify --json` gives it.
 
-    `steps` optimizer steps were compared on `ranks` ranks; `difference` is the largest relative one of their parameters.
+    `steps` optimizer steps were compared on `ranks` ranks; `difference` is the largest relative one of their parameters. `tried` tells
+    what was run, a sentence for each conversion, where there was more than one.
     """
 
     exit_code: int
@@ -77,6 +78,7 @@ class Trial:
     ranks: int
     difference: float
     report: Mapping[str, object] = field(default_factory=dict, repr=False, compare=False)
+    tried: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -317,7 +319,7 @@ def _moved_back(finding: Finding, file: str, line: Callable[[int], int]) -> Find
     cause = finding.cause
     if cause is not None and cause.file == file:
         finding = replace(finding, cause=replace(cause, line=line(cause.line)))
-    return replace(finding, line=line(finding.line)) if finding.file == file else finding
+    return replace(finding, line=line(finding.line), claim=None) if finding.file == file else finding
 
 
 def _lines(before: str, after: str) -> Callable[[int], int]:
@@ -327,6 +329,20 @@ def _lines(before: str, after: str) -> Callable[[int], int]:
     def line(number: int) -> int:
         start, begins = next(((i, j) for _, i, _, j, end in blocks if j < number <= end), (0, 0))
         return max(1, start + number - begins)
+
+    return line
+
+
+def line_after(before: str, after: str) -> Callable[[int], int]:
+    """For each line of a text, the line of the text after that has taken its place, or is most like it; 0 where it is gone."""
+    old, new = before.splitlines(), after.splitlines()
+    blocks = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+
+    def line(number: int) -> int:
+        kind, start, _, begins, end = next((block for block in blocks if block[1] < number <= block[2]), ("delete", 0, 0, 0, 0))
+        if kind == "equal":
+            return begins + number - start
+        return max(range(begins + 1, end + 1), key=lambda at: SequenceMatcher(None, old[number - 1], new[at - 1]).ratio(), default=0)
 
     return line
 
@@ -343,12 +359,24 @@ def _output(project: Project, path: Path | None, code: str, modules: tuple[Modul
     """A project as it is after edits."""
     entry = project.entry
     output = of_source(replace(entry.source, text=code, original=code, mended=()), path, entry.shown)
-    output.placements = project.placements
+    output.placements = _moved_places(project, {entry.shown: code} | {m.shown: m.code for m in modules})
     for module in modules:
         output.overlay[module.path] = replace(module.source, text=module.code, original=module.code, mended=())
     unchanged = {m.path for m in modules if not m.changed and not m.source.mended}
     output.parsed = {file.path: file for file in project.files.values() if file.path in unchanged}
     return output
+
+
+def _moved_places(project: Project, texts: Mapping[str, str]) -> dict[str, str]:
+    """What is said of functions and lines, the lines by their numbers in new texts of the files."""
+    out = dict(project.placements)
+    for file in (project.entry, *project.files.values()):
+        if file.shown in texts and (said := project.said_of_lines(file.shown)):
+            for line in said:
+                del out[f"{file.shown}:{line}"]
+            now = line_after(file.source.text, texts[file.shown])
+            out |= {f"{file.shown}:{now(line)}": placement for line, placement in said.items()}
+    return out
 
 
 def _converted(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Literal, get_args
 
 from ddpify.errors import DdpifyError
@@ -25,8 +25,9 @@ Precision = Literal["none", "torch", "torch-bf16", "apex-O0", "apex-O1", "apex-O
 Tracker = Literal["none", "tensorboard", "wandb"]
 Cluster = Literal["none", "slurm", "kubernetes"]
 
-PLACEMENTS = ("replicate", "shard", "mean", "sum", "per-rank")
-"""What a user may say of a value: the same on all ranks, a row for each of a rank's samples, their mean, their sum, a rank's own."""
+PLACEMENTS = ("replicate", "shard", "mean", "sum", "coupled", "per-rank")
+"""What a user may say of a value: the same on all ranks, a row for each of a rank's samples, their mean, their sum, a number that
+combines them with one another, a rank's own."""
 
 _CHOICES: dict[str, tuple[str, ...]] = {
     "launcher": get_args(Launcher),
@@ -62,7 +63,7 @@ class Options:
     loss_scale: str = "auto"
     fused_adam: bool = False
     draft: bool = False  # convert what can be, where a part of the core must be written by hand, too, and mark these places
-    placements: tuple[tuple[str, str], ...] = ()  # what is said of functions by their dotted paths; settings alone hold it
+    placements: tuple[tuple[str, str], ...] = ()  # what is said of functions by their dotted paths, or of lines; settings alone hold it
 
     def __post_init__(self) -> None:
         given = {name: getattr(self, name) for name in _CHOICES}
@@ -78,6 +79,10 @@ class Options:
                 raise DdpifyError(f"{path} cannot be {said!r}", f"choose one of {', '.join(PLACEMENTS)}")
         if self.loss_scale != "auto" and self.amp != "torch" and not self.level:
             raise DdpifyError(f"loss_scale does not go with amp {self.amp!r}", "losses are scaled with amp torch or one of apex's levels")
+
+    def assuming(self, option: str, value: object) -> Options:
+        """The same with another choice; what is said of a function or a line is said beside what is known of others."""
+        return replace(self, **{option: (*self.placements, value) if option == "placements" else value})  # type: ignore[arg-type]
 
     @property
     def level(self) -> str:

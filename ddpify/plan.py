@@ -11,6 +11,7 @@ from typing import Literal
 from ddpify.choices import identified
 from ddpify.facts import averaged, collect, initialize, wrap_places
 from ddpify.facts.collect import Facts
+from ddpify.facts.tree import value_of_line
 from ddpify.launchers import start
 from ddpify.launchers.spawn import Spawned
 from ddpify.options import Options
@@ -18,7 +19,7 @@ from ddpify.progress import doing
 from ddpify.project import Project
 from ddpify.records import dataclass, field, replace
 from ddpify.rules import registry
-from ddpify.rules.base import Change, Finding, Obligation, Proof, Safety
+from ddpify.rules.base import Change, Claim, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.data import evaluation
 from ddpify.rules.loop import carried, decisions, loss, metrics
@@ -316,7 +317,16 @@ def _believed(context: Context) -> Iterator[Finding]:
     """The placements that the user declared, where the analysis relied on them."""
     for node, said in context.facts.after.trace.believed.items():
         if context.facts.is_edited(node):
-            yield context.manual("DDP903", node, f"taken as declared by the project: {said} (`ddpify verify` checks it)", level=Safety.NOTE)
+            why = f"taken as declared by the project: {said} (`ddpify verify` checks it)"
+            yield replace(context.manual("DDP903", node, why, level=Safety.NOTE), claim=_claim(node, said.rpartition(" ")[2]))
+
+
+def _claim(node: ast.AST, said: str) -> Claim | None:
+    """What is said of the value of a call, or of a statement."""
+    value = value_of_line(node) if isinstance(node, ast.stmt) else node
+    if not isinstance(value, ast.expr):
+        return None
+    return Claim(said, (value.lineno, value.col_offset), (value.end_lineno or value.lineno, value.end_col_offset or 0))
 
 
 def _unread(context: Context) -> Iterator[Finding]:

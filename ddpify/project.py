@@ -85,9 +85,14 @@ class Project:
     overlay: dict[Path, Source] = field(default_factory=dict)  # texts that stand for files, or that there are no files of yet
     parsed: dict[Path, SourceFile] = field(default_factory=dict)  # modules that need not be read again
     memo: dict[tuple[str, ast.AST], object] = field(default_factory=dict)
-    placements: Mapping[str, str] = field(default_factory=dict)  # what the user says of functions: their dotted path to a placement
+    placements: Mapping[str, str] = field(default_factory=dict)  # what is said of functions by dotted path, of lines by `train.py:31`
     libraries: dict[str, SourceFile] = field(default_factory=dict)  # what is known of packages, as source, by the name of its module
     _missing: set[str] = field(default_factory=set)
+
+    def said_of_lines(self, file: str) -> dict[int, str]:
+        """What is said of the values that lines of a file compute; `file` is the path shown."""
+        places = ((*place.rpartition(":"), said) for place, said in self.placements.items())
+        return {int(line): said for name, _, line, said in places if name == file and line.isdigit()}
 
     def module(self, name: str) -> SourceFile | None:
         """The local module `name`, parsed; None where it is not local or cannot be parsed (then `broken` says why)."""

@@ -6,6 +6,11 @@ from pathlib import Path
 import pytest
 from mutants import BASES, MISTAKES, MUTANTS, NOT_SEEN, Base, Mutant, Rehearsals, seen
 
+import ddpify
+from ddpify import records
+from ddpify.rehearse import prove
+from ddpify.rules.base import ANSWERED, Finding, Safety
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -35,6 +40,10 @@ def test_a_mistake_is_told_with_its_cause(rehearsals: Rehearsals, mutant: Mutant
     verdict = rehearsals.of(mutant.base, mutant.text(), mutant.launcher)
     assert mutant.caught_by(verdict), seen(verdict)
     assert verdict.exit_code == 1
+    asked = [Finding("DDP402", Safety.REVIEW, "a doubt", "train.py", 1, answered_by=by) for by in ANSWERED]
+    wrong = records.replace(ddpify.convert(Base.texts(mutant.base)[0]), code=mutant.text(), findings=tuple(asked))
+    judged = prove.judged(wrong, verdict, verdict)  # nothing of what is asked is closed by such a run, and nothing is written
+    assert (judged.findings, judged.changed, judged.exit_code) == (tuple(asked), False, 1)
 
 
 def test_every_mistake_is_made_or_said_not_to_be_seen() -> None:

@@ -54,7 +54,6 @@ class Outcome(Repeated):
         owners = {owner for owner, _ in self.writes}
         self.keys = {owner: frozenset(run.keys[owner]) for owner in owners if owner in run.keys}
         self.believed = dict(run.trace.believed)
-        self.said = run.said
         self.returned, self.yielded, self.changed, self.local = frame.returned, frame.yielded, frame.changed, frame.local
         self.record, self.log, self.decisions = run.record, run.log, run.trace.decisions
         self.claims = tuple(dict.fromkeys(run.claims.log[self.start[_CLAIMS] : self.end[_CLAIMS]]))
@@ -128,7 +127,6 @@ class Outcome(Repeated):
         run.claims.repeat(self.claims)
         run.closures.update(recording.closures)
         self._seen_again(run)
-        run.said = self.said
         frame.returned, frame.yielded, frame.changed, frame.local = self.returned, self.yielded, set(self.changed), self.local
 
     def _seen_again(self, run: Interpreter) -> None:

@@ -82,6 +82,17 @@ def walked(node: ast.AST) -> tuple[ast.AST, ...]:
     return tuple(walk(node))
 
 
+def value_of_line(node: ast.stmt) -> ast.expr | None:
+    """What a comment beside a statement is about: what it assigns, returns or tests, or the loss of a backward call."""
+    if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return)):
+        return node.value
+    if isinstance(node, (ast.If, ast.While)):
+        return node.test
+    call = node.value if isinstance(node, ast.Expr) else None
+    method = call.func if isinstance(call, ast.Call) else None
+    return method.value if isinstance(method, ast.Attribute) and method.attr == "backward" else None
+
+
 def scope_nodes(*roots: ast.AST) -> Iterator[ast.AST]:
     """Some nodes and all nodes in them, breadth first, without the bodies of functions and classes that they define."""
     todo = deque(roots)

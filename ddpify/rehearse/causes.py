@@ -302,4 +302,5 @@ _JUDGES: dict[str, Judge] = {
     "own_noise": _always("the seed is the same on all ranks in the training: add the rank to it once the weights are made", "DDP103"),
     "group": _always("dist.destroy_process_group() is missing, or not reached", "DDP101"),
     "deprecated": _deprecated,
+    "declared": _always("it is not what the project says of it: correct what is declared, or take it away", "DDP903"),
 }

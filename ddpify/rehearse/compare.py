@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,28 +64,33 @@ class Pair:
 # --- parameters -----------------------------------------------------------------------------------------------------------
 def apart(a: list[Digest], b: list[Digest], tolerance: Tolerance) -> tuple[float, int]:
     """The largest relative difference of two lists of parameters, and which of them has it."""
+    each = each_apart(a, b, tolerance)
+    return max(((by, i) for i, by in enumerate(each)), key=lambda found: found[0], default=(0.0, 0)) if each is not None else (math.inf, 0)
+
+
+def each_apart(a: list[Digest], b: list[Digest], tolerance: Tolerance) -> list[float] | None:
+    """The relative difference of each of two lists of parameters; None where they are not equally many."""
     if len(a) != len(b):
-        return math.inf, 0
+        return None
     total = max(math.sqrt(math.fsum(p[-1] ** 2 for p in side if math.isfinite(p[-1]))) for side in (a, b)) if a else 0.0
-    worst = (0.0, 0)
-    for i, (p, q) in enumerate(zip(a, b, strict=True)):
-        if p == q:
-            continue
+    found = []
+    for p, q in zip(a, b, strict=True):
         finite = all(map(math.isfinite, (*p, *q)))
-        if not finite and [str(x) for x in p] == [str(x) for x in q]:
+        if p == q or (not finite and [str(x) for x in p] == [str(x) for x in q]):
+            found.append(0.0)
             continue
         scale = max(p[-1], q[-1], tolerance.floor * total, 1e-300)
-        worst = max(worst, (max(abs(x - y) for x, y in zip(p, q, strict=True)) / scale if finite else math.inf, i))
-    return worst
+        found.append(max(abs(x - y) for x, y in zip(p, q, strict=True)) / scale if finite else math.inf)
+    return found
 
 
 @dataclass(frozen=True)
 class Parting:
-    """How far two ranks' parameters are apart at most, and the first step and the parameter at which they part."""
+    """How far two ranks' parameters are apart at most, the first step at which they part, and those that part there, the farthest first."""
 
     most: float
     step: int | None = None
-    name: str = ""
+    names: tuple[str, ...] = ()
 
 
 def differences(a: Rank, b: Rank, tolerance: Tolerance) -> Iterator[tuple[float, int]]:
@@ -101,13 +106,22 @@ def between_ranks(tolerance: Tolerance) -> Tolerance:
 
 def parting(a: Rank, b: Rank, tolerance: Tolerance) -> Parting:
     """Where the parameters of two runs part."""
-    most, first, name = 0.0, None, ""
-    for i, (by, at) in enumerate(differences(a, b, tolerance)):
+    most, first, names = 0.0, None, tuple[str, ...]()
+    for i, (by, _) in enumerate(differences(a, b, tolerance)):
         most = max(most, by)
         if by > tolerance.relative and first is None:
-            names = a.optimizers.get(a.steps[i].optimizer, {}).get("names", [])
-            first, name = i, names[at] if at < len(names) and len(a.steps[i].parameters) == len(names) else ""
-    return Parting(most, first, name)
+            first, names = i, _parting_names(a, b, i, tolerance)
+    return Parting(most, first, names)
+
+
+def _parting_names(a: Rank, b: Rank, step: int, tolerance: Tolerance) -> tuple[str, ...]:
+    """The parameters that part at a step, the farthest first."""
+    known = a.optimizers.get(a.steps[step].optimizer, {}).get("names", [])
+    each = each_apart(a.steps[step].parameters, b.steps[step].parameters, tolerance)
+    if each is None or len(each) != len(known):
+        return ()
+    apart_there = [(by, name) for by, name in zip(each, known, strict=True) if by > tolerance.relative]
+    return tuple(name for _, name in sorted(apart_there, key=lambda found: -found[0]))
 
 
 _GONE = re.compile(r"Connection (?:closed|reset)|Read error|Write error|Broken pipe|remote process exited")
@@ -158,7 +172,7 @@ def agree(pair: Pair) -> Row:
     for number, rank in ranks.items():
         found = parting(pair.ranks.first, rank, between_ranks(pair.tolerance))
         if found.step is not None:
-            seen = f"rank {number} differs from rank 0 by {found.most:.1e} from step {found.step + 1} on{_of(found.name)}"
+            seen = f"rank {number} differs from rank 0 by {found.most:.1e} from step {found.step + 1} on{_of(found.names)}"
             return Row("ranks_agree", title, False, seen)
     sums = {number: [float(e["value"]) for e in rank.of("plateau")] for number, rank in ranks.items()}
     for number, values in sums.items():
@@ -178,7 +192,7 @@ def same_trajectory(pair: Pair) -> Row:
     if counts[0] == counts[1] and not _moves(single):
         return Row("trajectory", title, None, "the original's parameters do not change, so nothing is shown by theirs")
     if found.step is not None:
-        seen = f"largest relative difference {found.most:.1e}; they part at step {found.step + 1}{_of(found.name)}"
+        seen = f"largest relative difference {found.most:.1e}; they part at step {found.step + 1}{_of(found.names)}"
         return Row("trajectory", title, False, seen)
     if counts[0] != counts[1]:
         return Row("trajectory", title, False, f"{counts[0]} steps in the original, {counts[1]} on the ranks")
@@ -523,8 +537,10 @@ def _many(number: int, what: str) -> str:
     return f"{number} {what if number == 1 else what + 's'}"
 
 
-def _of(name: str) -> str:
-    return f", in {name}" if name else ""
+def _of(names: Sequence[str]) -> str:
+    """The parameters in which two sides part, at most three by name."""
+    rest = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return f", in {', '.join(names[:3])}{rest}" if names else ""
 
 
 def _listed(values: list[Any]) -> str:

@@ -17,7 +17,7 @@ Digest = list[float]
 class Step:
     """An optimizer step: parameters and gradients as digests (projections, then the norm), the losses and samples that led to it.
 
-    `samples` holds (number of the training loader, sample) pairs.
+    `samples` holds (number of the training loader, sample) pairs, `shapes` what the tensors of its batches have beside their rows.
     """
 
     optimizer: int
@@ -26,6 +26,7 @@ class Step:
     gradients: list[Digest | None] = field(default_factory=list)
     losses: list[float] = field(default_factory=list)
     samples: list[tuple[int, str]] = field(default_factory=list)
+    shapes: list[list[list[int]]] = field(default_factory=list)
 
 
 @dataclass
@@ -110,6 +111,7 @@ def _rank(number: int, processes: list[list[Event]]) -> Rank:
     gradients: list[Digest | None] = []
     losses: list[float] = []
     samples: list[tuple[int, str]] = []
+    shapes: list[list[list[int]]] = []
     for event in main:
         kind = event["kind"]
         if kind == "optimizer":
@@ -120,7 +122,8 @@ def _rank(number: int, processes: list[list[Event]]) -> Rank:
             losses.append(event["value"])
         elif kind == "batch" and event["loader"] in order:
             samples += [(order[event["loader"]], sample) for sample in event["samples"]]
+            shapes.append(event.get("shapes", []))
         elif kind == "step":
-            rank.steps.append(Step(event["optimizer"], event["parameters"], event["rates"], gradients, losses, samples))
-            gradients, losses, samples = [], [], []
+            rank.steps.append(Step(event["optimizer"], event["parameters"], event["rates"], gradients, losses, samples, shapes))
+            gradients, losses, samples, shapes = [], [], [], []
     return rank

@@ -21,6 +21,7 @@ from pathlib import Path
 import psutil
 
 from ddpify.errors import DdpifyError
+from ddpify.rehearse.declared import Place
 from ddpify.rehearse.scratch import Scratch
 
 INSIDE = Path(__file__).with_name("inside")
@@ -49,7 +50,8 @@ class Setting:
 
     `gpus` says whether there is a GPU for each rank; else CUDA is hidden, and played by the CPU. After `idle` seconds without any work,
     processes are taken to wait for each other. `clock` is for a second run, where all that depends on the time is to differ. `lines` are
-    places of the user's files, each a path and a line, of which the original's record tells that the run came to them.
+    places of the user's files, each a path and a line, of which the original's record tells that the run came to them, `watched` the
+    expressions whose values both records tell.
     """
 
     python: str
@@ -61,6 +63,7 @@ class Setting:
     idle: float = 45.0
     clock: bool = False
     lines: tuple[tuple[Path, int], ...] = ()
+    watched: tuple[Place, ...] = ()
 
 
 def command(launcher: str, setting: Setting, script: Sequence[str], args: Sequence[str]) -> list[str]:

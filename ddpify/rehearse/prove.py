@@ -2,7 +2,7 @@
 
 A run answers a REVIEW that says which property would answer it (`answered_by`), and whose line the original came to before its last
 optimizer step. What is not compared closes nothing: in float32, whose rounding hides small differences, and where all ranks had the
-same losses, a run says nothing.
+same losses, a run says nothing. Where something fails, what rules hand over as alternatives to it is converted and run as well.
 """
 
 from __future__ import annotations
@@ -10,24 +10,66 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ddpify import records
 from ddpify.conversion import Conversion, Trial
+from ddpify.rehearse import declared
 from ddpify.rehearse.compare import Pair, apart, parting
-from ddpify.rehearse.history import Digest, Rank
+from ddpify.rehearse.history import Digest, Rank, Step
 from ddpify.rehearse.launch import Setting
 from ddpify.rehearse.verify import Original, Progress, Verdict, verify
 from ddpify.report import verdict as verdict_report
-from ddpify.rules.base import SAME_GRADIENTS, Finding, Observed, Safety
+from ddpify.rules.base import (
+    DIVIDED_BATCHES,
+    SAME_GRADIENTS,
+    SAME_GRADIENTS_OF_UNEQUAL_BATCHES,
+    Alternative,
+    Change,
+    Finding,
+    Observed,
+    Safety,
+)
 from ddpify.rules.stage_findings import Believed
 
 Place = tuple[Path, int]
-Said = tuple[str, str]
-"""A function's dotted path, and how what it gives differs between ranks."""
+Assumed = tuple[Alternative, ...]
+"""What a conversion takes for granted beside what is proven."""
 _DIFFERENT = 1e-6  # the relative difference from which on two ranks' losses are not of the same rows
 _CONDITIONAL = (ast.Lambda, ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_MOST = 12  # conversions that are run
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A conversion that was run, what it takes for granted, the verdict, and the conversion with what this says of its findings."""
+
+    assumed: Assumed
+    conversion: Conversion
+    verdict: Verdict
+    judged: Conversion
+
+    @property
+    def reached(self) -> tuple[int, float, float, int]:
+        """How far it is like the original: the property that fails first, the step at which they part, how far, and answers with yes."""
+        failed = next((i for i, row in enumerate(self.verdict.rows) if row.holds is False), len(self.verdict.rows))
+        pair, yes = self.verdict.pair, sum(_answered_no(f) is False for f in self.judged.findings)
+        if pair is None:
+            return failed, 0, -math.inf, yes
+        one, other = pair.single.first, pair.ranks.first
+        step = parting(one, other, pair.tolerance).step
+        return (failed, math.inf, 0.0, yes) if step is None else (failed, step, -_distance(one.steps[step], other.steps[step]), yes)
+
+    @property
+    def told(self) -> str:
+        """What was tried, and what came of it."""
+        what = " and ".join(each.said for each in self.assumed) or "as converted"
+        failed = next((row.title for row in self.verdict.rows if row.holds is False), "")
+        if failed:
+            return f"{what}: fails: {failed}"
+        no = any(map(_answered_no, self.judged.findings))
+        return f"{what}: {'the gradients are not those of the original' if no else self.verdict.status}"
 
 
 def prove(
@@ -37,64 +79,124 @@ def prove(
     launcher: str = "",
     args: Sequence[str] = (),
     progress: Progress = lambda run, steps: None,
-    otherwise: Callable[[Said], Conversion] | None = None,
+    otherwise: Callable[[Assumed], Conversion] | None = None,
 ) -> tuple[Conversion, Verdict]:
     """Run a conversion beside its original: the conversion with what that says of its findings, and the verdict.
 
-    Where a property fails that has alternatives, those are run, too, against the same record: what `otherwise` makes of the script where a
-    function's placement is said. Where nothing holds, or nothing could be run, the conversion comes back without its changes.
+    Where a property fails that has alternatives, those are run, too, against the same record: `otherwise` converts the script with what
+    they take for granted. One that brings the two closer is kept while others are tried. Where nothing holds, or nothing could be run,
+    the conversion comes back without its changes.
     """
-    said = dict.fromkeys(s for f in conversion.findings for s in f.alternatives) if otherwise is not None else {}
-    others = {each: otherwise(each) for each in said} if otherwise is not None else {}
+    made: dict[Assumed, Conversion] = {}
+
+    def converted(assumed: Assumed) -> Conversion:
+        if assumed not in made:
+            assert otherwise is not None
+            made[assumed] = otherwise(assumed)
+        return made[assumed]
+
+    said = [a for f in conversion.findings for a in f.alternatives if a.option == "placements"] if otherwise is not None else []
+    first = {a.value[0]: a for a in reversed(said)}.values()  # what is said of one place is relied on at the same lines
     doubts = [_place(conversion, f) for f in conversion.findings if _is_asked(f)]
-    doubts += [_place(other, f) for other in others.values() for f in _believed(conversion, other)]
-    setting = replace(setting, lines=tuple(sorted({place for place in doubts if place is not None})))
+    doubts += [_place(other, f) for other in (converted((a,)) for a in first) for f in _believed(conversion, other)]
+    watched = {place for each in (conversion, *made.values()) for place in declared.claims(each)}
+    setting = replace(setting, lines=tuple(sorted({p for p in doubts if p is not None})), watched=tuple(sorted(watched)))
     with Original(original, args) as single:
-        verdict = verify(single, conversion, setting, launcher, args, progress)
-        proved = _judged(conversion, verdict)
-        for each, other in others.items() if _in_doubt(proved, verdict) else ():
-            again = verify(single, other, setting, launcher, args, progress)
-            if (held := _held(conversion, other, each, again)) is not None:
-                return held, again
-    return proved, verdict
+
+        def run(assumed: Assumed, other: Conversion) -> _Run:
+            verdict = verify(single, other, setting, launcher, args, progress)
+            return _Run(assumed, other, verdict, judged(other, verdict, runs[0].verdict if runs else verdict))
+
+        runs: list[_Run] = []
+        runs.append(run((), conversion))
+        best, known = runs[0], set[Assumed]()
+        while otherwise is not None and len(runs) < _MOST and (assumed := _next(best, known)) is not None:
+            known.add(assumed)
+            other = converted(assumed)
+            if any((other.bytes, other.edited) == (r.conversion.bytes, r.conversion.edited) for r in runs):
+                continue
+            runs.append(run(assumed, other))
+            if (held := _held(conversion, runs[-1], runs[0].verdict)) is not None:
+                return _telling(held, runs), runs[-1].verdict
+            best = max(best, runs[-1], key=lambda r: r.reached)  # the first of equal ones
+        return _telling(runs[0].judged, runs), runs[0].verdict
 
 
-def _judged(conversion: Conversion, verdict: Verdict) -> Conversion:
-    """A conversion with what its run says of it."""
+def judged(conversion: Conversion, verdict: Verdict, first: Verdict) -> Conversion:
+    """A conversion with what its run says of it; `first` is that of another one, whose ranks had the same rows."""
     trial = _trial(verdict)
     if verdict.exit_code:
         return _withheld(conversion, trial)
-    reached, answers = _reached(verdict), _answers(verdict)
+    reached, answers = _reached(verdict), _answers(verdict, first)
     findings = (_observed(f, _place(conversion, f) if _is_asked(f) else None, reached, answers) for f in conversion.findings)
     return records.replace(conversion, findings=tuple(findings), trial=trial)
 
 
+def _telling(conversion: Conversion, runs: Sequence[_Run]) -> Conversion:
+    """A conversion that tells what was tried, where there was more than one."""
+    if len(runs) < 2 or conversion.trial is None:
+        return conversion
+    return records.replace(conversion, trial=records.replace(conversion.trial, tried=tuple(r.told for r in runs)))
+
+
 # --- alternatives ---------------------------------------------------------------------------------------------------------
-def _in_doubt(proved: Conversion, verdict: Verdict) -> bool:
-    """Whether what failed, or was not answered with yes, is what there are alternatives for."""
-    doubts = [f for f in proved.findings if f.alternatives]
-    failed = {row.rule for row in verdict.rows if row.holds is False}
-    no = any(f.observed is not None and not f.observed.held and f.observed.difference is not None for f in doubts)
-    return no or any(f.code in failed for f in doubts)
+def _next(run: _Run, known: set[Assumed]) -> Assumed | None:
+    """What a run that did not hold makes worth a trial, and was not tried; None where there is nothing."""
+    taken = {_of(each) for each in run.assumed}
+    candidates = ((*run.assumed, each) for _, each in _in_doubt(run) if _of(each) not in taken)
+    return next((assumed for assumed in candidates if assumed not in known), None)
 
 
-def _held(conversion: Conversion, other: Conversion, said: Said, verdict: Verdict) -> Conversion | None:
-    """An alternative that answers what was in doubt: it held, and the run came to all that it rests on; else None."""
-    if verdict.exit_code:
+def _distance(one: Step, other: Step) -> float:
+    """How far the gradients of two steps are apart."""
+    pairs = ((a, b) for a, b in zip(one.gradients, other.gradients, strict=False) if a is not None and b is not None)
+    return math.sqrt(math.fsum((x - y) ** 2 for a, b in pairs for x, y in zip(a, b, strict=True) if math.isfinite(x - y)))
+
+
+def _of(alternative: Alternative) -> tuple[str, str]:
+    """What an alternative is about, of which there can be no two."""
+    return alternative.option, alternative.value[0] if isinstance(alternative.value, tuple) else ""
+
+
+def _in_doubt(run: _Run) -> list[tuple[Change | Finding, Alternative]]:
+    """The alternatives to what a run laid a failure to, or answered with no, and what hands them over."""
+    items: list[Change | Finding] = [*run.conversion.findings, *run.conversion.changes]
+    if run.verdict.exit_code:
+        rule = next((row.rule for row in run.verdict.rows if row.holds is False), "")
+        return [(item, a) for item in items for a in item.alternatives if rule in (a.answers or (item.code,))]
+    return [(item, a) for item in run.judged.findings if _answered_no(item) for a in item.alternatives]
+
+
+def _answered_no(finding: Finding) -> bool | None:
+    """Whether a run says that what a finding doubts is not so; None where it says nothing."""
+    if finding.observed is None or finding.observed.difference is None:
         return None
-    reached, answers, believed = _reached(verdict), _answers(verdict), _believed(conversion, other)
-    doubts = [f for f in conversion.findings if said in f.alternatives]
-    places = {*(_place(conversion, f) for f in doubts), *(_place(other, f) for f in believed)}
-    if not places <= reached or not all(answers[f.answered_by].held for f in doubts):
+    return not finding.observed.held
+
+
+def _held(conversion: Conversion, run: _Run, first: Verdict) -> Conversion | None:
+    """The conversion by an alternative, where it answers what was in doubt: it held, and came to all that it rests on; else None."""
+    if run.verdict.exit_code or any(map(_answered_no, run.judged.findings)):
         return None
-    known = f'to keep it, write "{said[0]}" = "{said[1]}" under [tool.ddpify.placements] in pyproject.toml'
+    answers, believed = _answers(run.verdict, first), _believed(conversion, run.conversion)
+    items: list[Change | Finding] = [*conversion.findings, *conversion.changes]
+    doubts = [item for item in items if any(a in run.assumed for a in item.alternatives)]
+    asked = [item for item in doubts if isinstance(item, Finding)]
+    places = {*(_place(conversion, f) for f in asked), *(_place(run.conversion, f) for f in believed)}
+    if not places <= _reached(run.verdict) or not all(answers[f.answered_by].held for f in asked):
+        return None
+    whole = _trial(run.verdict)
+    held = Observed(True, f"held in {whole.steps} steps, largest relative difference {whole.difference:.1e}", whole.steps, whole.difference)
     closed = []
     for doubt in doubts:
-        answer = answers[doubt.answered_by]
-        message = f"as a mean over its samples the loss did not hold; `{said[0]}` is taken as their {said[1]} ({answer.said}); {known}"
-        closed.append(records.replace(doubt, level=Safety.NOTE, message=message, fix="", observed=answer))
-    judged = _judged(records.replace(other, findings=tuple(f for f in other.findings if f not in believed)), verdict)
-    return records.replace(judged, findings=(*closed, *judged.findings))
+        seen = answers[doubt.answered_by] if isinstance(doubt, Finding) else held
+        by = [a for a in doubt.alternatives if a in run.assumed]
+        said, keep = " and ".join(a.said for a in by), "; ".join(a.keep for a in by)
+        message = f"what was converted first did not hold in the run; {said} did ({seen.said}); to keep it, {keep}"
+        column = doubt.column if isinstance(doubt, Finding) else 1
+        closed.append(Finding(doubt.code, Safety.NOTE, message, doubt.file, doubt.line, column, observed=seen))
+    findings = tuple(f for f in run.judged.findings if not any((b.code, b.file, b.line) == (f.code, f.file, f.line) for b in believed))
+    return records.replace(run.judged, findings=(*closed, *findings))
 
 
 def _believed(conversion: Conversion, other: Conversion) -> list[Finding]:
@@ -171,21 +273,45 @@ def _observed(finding: Finding, place: Place | None, reached: set[Place], answer
     return records.replace(finding, level=level, message=f"{finding.message} ({seen.said})", observed=seen)
 
 
-def _answers(verdict: Verdict) -> dict[str, Observed]:
-    """What a run that held says of each property that findings ask for."""
+def _answers(verdict: Verdict, first: Verdict) -> dict[str, Observed]:
+    """What a run that held says of each property that findings ask for; the first one shows whether the ranks' rows differ."""
     assert verdict.pair is not None
-    return {SAME_GRADIENTS: _same_gradients(verdict.pair)}
+    differ = any(each.pair is not None and _differ(list(each.pair.ranks.ranks.values())) for each in (verdict, first))
+    same = _same_gradients(verdict.pair, differ)
+    return {
+        SAME_GRADIENTS: same,
+        SAME_GRADIENTS_OF_UNEQUAL_BATCHES: _of_unequal_batches(verdict.pair) or same,
+        DIVIDED_BATCHES: _divided(verdict.pair),
+    }
 
 
-def _same_gradients(pair: Pair) -> Observed:
-    """Whether each step has the original's gradients, of losses that differ between the ranks."""
+def _of_unequal_batches(pair: Pair) -> Observed | None:
+    """Why it says nothing that gradients are the same: the ranks' batches were alike but for their samples; None where they were not."""
+    for steps in zip(*(rank.steps for rank in pair.ranks.ranks.values()), strict=False):
+        if any(step.shapes != steps[0].shapes for step in steps):
+            return None
+    return Observed(False, "the run says nothing of it: the batches of all ranks had the same shapes")
+
+
+def _divided(pair: Pair) -> Observed:
+    """Whether the ranks shared the original's batches equally."""
+    sizes = [loader["batch_size"] for loader in pair.single.first.loaders]
+    shares = [loader["batch_size"] for loader in pair.ranks.first.loaders]
+    if not sizes or any(size is None or size % pair.nproc for size in sizes) or [s // pair.nproc for s in sizes] != shares:
+        return Observed(False, "the run says nothing of it: no training loader's batches were seen to be divided")
+    said = ", ".join(f"batches of {size} were divided into {pair.nproc} of {size // pair.nproc}" for size in dict.fromkeys(sizes))
+    return Observed(True, f"held with the arguments of the run: {said}", len(pair.single.first.steps), 0.0)
+
+
+def _same_gradients(pair: Pair, differ: bool) -> Observed:
+    """Whether each step has the original's gradients; `differ` says whether the ranks computed them of different rows."""
     single, ranks = pair.single.first, list(pair.ranks.ranks.values())
     steps = [(a, b) for a, b in zip(single.steps, ranks[0].steps, strict=False) if any(_size(g) for g in a.gradients)]
     if not pair.tolerance.exact:
         return Observed(False, "the run says nothing of it: it was computed in float32")
     if not steps or not _moved(single):
         return Observed(False, "the run says nothing of it: no gradients were seen")
-    if not _differ(ranks):
+    if not differ:
         return Observed(False, "the run says nothing of it: all ranks had the same losses")
     most = max(_apart(pair, a.gradients, b.gradients) for a, b in steps)
     if most > pair.tolerance.relative:

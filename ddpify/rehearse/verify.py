@@ -7,20 +7,20 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from ddpify.errors import DdpifyError
 from ddpify.project import load
-from ddpify.rehearse import causes, compare
+from ddpify.rehearse import causes, compare, declared
 from ddpify.rehearse.compare import DOUBLE, SINGLE, Pair, Row
 from ddpify.rehearse.history import History, read
 from ddpify.rehearse.launch import Ended, Setting, bare, command, run
 from ddpify.rehearse.scratch import Scratch, shown_in
 from ddpify.rules.base import Safety
-from ddpify.source import script_path
+from ddpify.source import from_bytes, script_path
 
 if TYPE_CHECKING:
     from ddpify.conversion import Conversion
@@ -112,13 +112,22 @@ class Original:
         setting = replace(setting, clock=once_more)
         if setting not in self._ended:
             folder = Path(self._folder.name).resolve() / f"{len(self._ended)}"
-            self._ended[setting] = self._script.run(folder, setting, progress, "original once more" if once_more else "original")
+            script = replace(self._script, texts={**self._script.texts, **_watching(self._script.texts, setting)})
+            self._ended[setting] = script.run(folder, setting, progress, "original once more" if once_more else "original")
         return self._ended[setting]
 
     def why(self, setting: Setting) -> _CannotRun:
         """Why a run did not come to its end."""
         ended, scratch = self._ended[setting]
         return _why(ended, self._script, setting, scratch)
+
+
+def _watching(texts: Mapping[Path, bytes], setting: Setting) -> dict[Path, bytes]:
+    """The files of an original that tell what expressions give."""
+    read = {p: texts[p] if p in texts else p.read_bytes() for p in {place.path for place in setting.watched} if p in texts or p.is_file()}
+    sources = {path: from_bytes(data, str(path)) for path, data in read.items()}
+    plain = {path: source.text for path, source in sources.items() if source.text == source.original}
+    return {path: sources[path].encode(text) for path, text in declared.told(plain, setting.watched).items()}
 
 
 class _CannotRun(Exception):
@@ -142,6 +151,7 @@ def verify(
     `launcher` is torchrun, launch or spawn; by default it is read off the converted script. Both run in scratch copies of the current
     folder, so that nothing of the user's is written to. Raises DdpifyError where there is nothing to run.
     """
+    said: dict[declared.Place, tuple[str, str]] = {}
     with contextlib.ExitStack() as stack:
         single = original if isinstance(original, Original) else stack.enter_context(Original(original, args))
         if isinstance(converted, Path):
@@ -151,6 +161,9 @@ def verify(
             script = _Script(converted, launcher or launcher_of(text), {}, single.args)
         else:
             here = {single.path: converted.bytes} | {module.path: module.bytes for module in converted.edited}
+            said = declared.claims(converted)
+            setting = setting if setting.watched else replace(setting, watched=tuple(sorted(said)))
+            here |= _watched(converted, setting)
             script = _Script(single.path, launcher or launcher_of(converted.code), here, single.args)
         shown = str(converted) if isinstance(converted, Path) else f"{single.given} (converted)"
         unfinished = 0 if isinstance(converted, Path) else sum(level >= Safety.REVIEW for level in converted.levels)
@@ -159,13 +172,24 @@ def verify(
         setting = replace(setting, gpus=gpus(setting.python) >= setting.nproc)
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ddpify-", ignore_cleanup_errors=True))).resolve()
         try:
-            return _compared(folder, single, script, setting, found, progress)
+            claims = {number: said[place] for number, place in enumerate(setting.watched) if place in said}
+            return _compared(folder, single, script, setting, found, progress, claims)
         except _CannotRun as error:
             return replace(found, reason=str(error), output=error.output)
         except OSError as error:
             raise DdpifyError(
                 f"no copies of the project can be made in {folder}: {error.strerror}", "name a folder with room: TMPDIR"
             ) from error
+
+
+def _watched(converted: Conversion, setting: Setting) -> dict[Path, bytes]:
+    """The files of a result that tell what expressions give."""
+    sources = {m.path: (m.source, m.code) for m in converted.modules if not m.added}
+    if converted.path is not None:
+        sources[converted.path] = converted.source, converted.code
+    plain = {path.absolute(): (path, source, code) for path, (source, code) in sources.items() if source.text == source.original}
+    before, after = {at: source.text for at, (_, source, _) in plain.items()}, {at: code for at, (_, _, code) in plain.items()}
+    return {plain[at][0]: plain[at][1].encode(text) for at, text in declared.told_after(before, after, setting.watched).items()}
 
 
 def launcher_of(text: str) -> str:
@@ -177,7 +201,15 @@ def launcher_of(text: str) -> str:
     return "torchrun"
 
 
-def _compared(folder: Path, original: Original, script: _Script, setting: Setting, found: Verdict, progress: Progress) -> Verdict:
+def _compared(
+    folder: Path,
+    original: Original,
+    script: _Script,
+    setting: Setting,
+    found: Verdict,
+    progress: Progress,
+    claims: Mapping[int, tuple[str, str]],
+) -> Verdict:
     attempts = [setting] if not setting.double else [setting, replace(setting, double=False)]
     for at, chosen in enumerate(attempts):
         last = at == len(attempts) - 1
@@ -201,6 +233,7 @@ def _compared(folder: Path, original: Original, script: _Script, setting: Settin
         if again.code == 0:
             pair = replace(pair, again=read(again.record, 1))
             rows = _rows(pair, ranks)
+    rows += [declared.row(pair, claims)] if claims else []
     conditions = pair.single.conditions() | pair.ranks.conditions() | ({"again"} if pair.again else set())
     conditions |= {"steps"} if pair.stopped else set()
     return replace(

@@ -37,7 +37,7 @@ def report(conversion: Conversion, script: str) -> dict[str, Any]:
         "left_out": sorted(conversion.left_out),
         "findings": [_finding(finding, texts) for finding in conversion.findings],
         "diff": conversion.diff(),
-        **({"trial": dict(conversion.trial.report)} if conversion.trial is not None else {}),
+        **({"trial": {**conversion.trial.report, "tried": list(conversion.trial.tried)}} if conversion.trial is not None else {}),
     }
 
 

@@ -20,6 +20,40 @@ class Safety(enum.IntEnum):
 
 
 @dataclass(frozen=True)
+class Alternative:
+    """What else may be so of what a change or a finding takes for granted, tried where a run shows that it is not.
+
+    `option` is a field of `Options` and `value` what it is then: the script is converted anew with it. Of `placements` it is one entry: a
+    function's dotted path or a line, `train.py:31`, and how what it gives differs between ranks. `answers` are the codes of the rules that
+    a failure must be laid to for this to be tried; without any, the code of what hands it over.
+    """
+
+    option: str
+    value: str | tuple[str, str]
+    answers: tuple[str, ...] = ()
+
+    @property
+    def said(self) -> str:
+        """What is taken for granted, as a message names it."""
+        return f"`{self.value[0]}` as `{self.value[1]}`" if isinstance(self.value, tuple) else f"{self.flag} {self.value}"
+
+    @property
+    def keep(self) -> str:
+        """How the user keeps it."""
+        if not isinstance(self.value, tuple):
+            return f"convert with {self.flag} {self.value}"
+        path, said = self.value
+        file, _, line = path.rpartition(":")
+        here = f"`# ddpify: {said}` on line {line} of {file}"
+        return f"write {here}" if file else f'write "{path}" = "{said}" under [tool.ddpify.placements] in pyproject.toml'
+
+    @property
+    def flag(self) -> str:
+        """The option of the command line."""
+        return f"--{self.option.replace('_', '-')}"
+
+
+@dataclass(frozen=True)
 class Obligation:
     """Something that must hold for one training loop; `about` is the node it is about, shown where nothing discharges it."""
 
@@ -47,6 +81,8 @@ class Change:
     is the same on all ranks after it; all ranks take the same way through `replicated_branches`; each pair of `redistributes` is an
     expression and what it becomes: all ranks' rows ("whole"), this rank's of these ("share"), or a number whose average over ranks is that
     of all samples ("mean").
+
+    `alternatives` are tried, in this order, where a run shows that the change is wrong.
     """
 
     code: str
@@ -63,6 +99,7 @@ class Change:
     replicates: tuple[tuple[ast.stmt, ast.expr], ...] = ()
     replicated_branches: tuple[ast.AST, ...] = ()
     redistributes: tuple[tuple[ast.expr, str], ...] = ()
+    alternatives: tuple[Alternative, ...] = ()
 
     @property
     def line(self) -> int:
@@ -89,6 +126,11 @@ def span(node: ast.AST) -> tuple[int, int]:
 
 SAME_GRADIENTS = "gradients"
 """A run answers it that shows, after each step, the original's gradients and parameters, of losses that differ between the ranks."""
+SAME_GRADIENTS_OF_UNEQUAL_BATCHES = "gradients of unequal batches"
+"""A run answers it that shows the same, and ranks' batches of different shapes beside their numbers of rows."""
+DIVIDED_BATCHES = "batches"
+"""A run answers it in which each of the original's training batches has as many rows as the ranks can share."""
+ANSWERED = (SAME_GRADIENTS, SAME_GRADIENTS_OF_UNEQUAL_BATCHES, DIVIDED_BATCHES)
 
 
 @dataclass(frozen=True)
@@ -102,6 +144,15 @@ class Observed:
     said: str
     steps: int = 0
     difference: float | None = None
+
+
+@dataclass(frozen=True)
+class Claim:
+    """How an expression's value is said to differ between ranks, and where the expression begins and ends, as `ast` counts."""
+
+    said: str
+    start: tuple[int, int]
+    end: tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -119,9 +170,9 @@ class Finding:
     """What the user must know, or do: `fix` is what to write, for MANUAL.
 
     `answered_by` names what a run must show so that a REVIEW needs no reader. Without it no run can: it is about other data, other numbers
-    of samples or ranks, several machines, time, or files of other programs. `alternatives` are what else may be so, a function's dotted
-    path and its placement, to be tried in this order where the property fails. `observed` is what a run has shown. `cause` becomes a part
-    of the message in the end: its line may change on the way.
+    of samples or ranks, several machines, time, or files of other programs. `alternatives` are what else may be so, to be tried in this
+    order where the property fails. `observed` is what a run has shown. `cause` becomes a part
+    of the message in the end: its line may change on the way. `claim` is what is said of a value, for a run to check.
     """
 
     code: str
@@ -133,9 +184,10 @@ class Finding:
     fix: str = ""
     discharges: tuple[Obligation, ...] = ()
     answered_by: str = ""
-    alternatives: tuple[tuple[str, str], ...] = ()
+    alternatives: tuple[Alternative, ...] = ()
     observed: Observed | None = None
     cause: Cause | None = None
+    claim: Claim | None = None
 
     @property
     def explained(self) -> Finding:

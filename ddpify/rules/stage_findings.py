@@ -46,8 +46,8 @@ class Believed:
     """The project says how a value differs between ranks, and the conversion relies on it.
 
     What it does: lists each place where `[tool.ddpify.placements]` in pyproject.toml, or a comment such as `# ddpify: replicate`, says
-        that a value is the same on all ranks (`replicate`), a row for each of a rank's samples (`shard`), their mean or sum over a
-        rank's samples (`mean`, `sum`), or a rank's own (`per-rank`).
+        that a value is the same on all ranks (`replicate`), a row for each of a rank's samples (`shard`), their mean or sum (`mean`,
+        `sum`), a number that combines them with one another (`coupled`), or a rank's own (`per-rank`).
     Why: no analysis knows every package. What the owner of a script declares is relied on, and stays visible.
     Safety: NOTE. It is believed; `ddpify verify` runs both scripts and shows where it was wrong.
     References: https://docs.pytorch.org/docs/stable/distributed.tensor.html

@@ -53,6 +53,8 @@ def evaluate_call(run: Interpreter, node: ast.Call) -> Value:
     receiver = NOTHING
     if isinstance(node.func, ast.Attribute):
         receiver = _with_attribute(run.expression(node.func.value), node.func.attr)
+        if run.said and node.func.attr == "backward":
+            receiver = sources.as_said(run.said, receiver)
         func = read(run, receiver, node.func)
         run.note(node.func, func)
     else:
@@ -241,7 +243,11 @@ def invoke_one(
         result = library.call_method(run, call, obj, args, keywords)
         return sources.marked(run, call.node, f"{path}.{obj.name}", result) if path else result
     if isinstance(obj, Ext):
-        return sources.marked(run, call.node, obj.path, library.call(run, call, obj.path, args, keywords))
+        result = library.call(run, call, obj.path, args, keywords)
+        if obj.path in run.project.placements:
+            of_all = frozenset(o for o in library.mixed(args, keywords).origins if o.kind == "whole")
+            result = Value(result.objs, result.origins | of_all, result.scale, result.shape)
+        return sources.marked(run, call.node, obj.path, result)
     return library.mixed(args, keywords)
 
 

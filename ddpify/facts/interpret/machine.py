@@ -123,9 +123,10 @@ class Machine(Interpreter):
         if not self.spent % _REPORTED:
             doing(f"following {self.file_of(self.frame.file).shown}")
         self.trace.visited.add(node)
-        self.said = self.placement_said(node)
+        around, self.said = self.said, self.placement_said(node)
         handler = _STATEMENTS.get(type(node))
         alive = True if handler is None else handler(self, node)
+        self.said = around
         if alive and node in self.wraps:
             for target in self.wraps[node]:
                 wrap(self, node, target)
@@ -139,7 +140,7 @@ class Machine(Interpreter):
         file = self.file_of(self.frame.file)
         key = ("said", file.tree)
         if key not in self.project.memo:
-            self.project.memo[key] = comments.placements(file.source.text)
+            self.project.memo[key] = comments.placements(file.source.text) | self.project.said_of_lines(file.shown)
         lines: Mapping[int, str] = self.project.memo[key]  # type: ignore[assignment]
         if not lines:
             return ""

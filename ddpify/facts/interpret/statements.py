@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from ddpify.facts import library
+from ddpify.facts import library, sources
 from ddpify.facts.interpret.literals import is_data, literal
 from ddpify.facts.interpret.state import ELEMENT, Interpreter
 from ddpify.facts.model import (
@@ -51,6 +51,7 @@ def changed_by_library(run: Interpreter, node: ast.Call) -> None:
 def execute_return(run: Interpreter, node: ast.Return) -> bool:
     """`return value`."""
     value = run.expression(node.value) if node.value is not None else NOTHING
+    value = sources.as_said(run.said, value) if run.said else value
     if not (run.frame.idle and is_data(run.memory, value)):  # what only other settings give
         run.frame.returned = run.frame.returned | value
     run.frame.exits.append(run.memory.fork())

@@ -17,7 +17,7 @@ from ddpify.edits import Replace
 from ddpify.facts.manual_batches import parts_of
 from ddpify.facts.model import Lit, Part
 from ddpify.facts.tree import last_name
-from ddpify.rules.base import Change, Example, Finding, Proof, Safety
+from ddpify.rules.base import DIVIDED_BATCHES, Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data.batch_shapes import FROM_BATCH, SHAPES, lists, refilled, shapes, shaping
 from ddpify.rules.data.sizes import CODE, Sizes, divide, divide_inside, is_size, names_reading, sizes_of
@@ -255,6 +255,7 @@ def _indivisible(context: Context) -> Iterator[Finding]:
                     f"a batch of {size} cannot be divided among {'two' if ranks == 2 else ranks} ranks; the script then stops",
                     "train with a batch size that the number of ranks divides, or give each rank one of its own: --batch-size per-rank",
                     level=Safety.REVIEW if size == 1 or ranks != 2 else Safety.NOTE,
+                    answered_by=DIVIDED_BATCHES,  # the size is the script's own, or what its arguments say
                 )
 
 

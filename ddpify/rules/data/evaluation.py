@@ -20,7 +20,7 @@ from ddpify.facts.effects import of_run
 from ddpify.facts.model import Call, New
 from ddpify.facts.runs import Run
 from ddpify.facts.tree import Tree, is_none, is_number
-from ddpify.rules.base import Change, Example, Finding, Proof, Safety
+from ddpify.rules.base import Alternative, Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import download
 from ddpify.rules.data.evaluation_loops import normalised_models, obstacle, only_shown
@@ -118,7 +118,9 @@ def _given_sampler(context: Context, node: ast.Call) -> Change:
         edits.append(Replace(workers, f"{names['workers_per_rank']}({{0}})", (workers,)))
         needs.append("workers_per_rank")
     why = "each rank evaluates every N-th of the batches, for N ranks: together they evaluate each batch once"
-    return Change(CODE, why, context.tree.shown, node, tuple(edits), needs=tuple(needs))
+    whole = Alternative("eval", "replicate", ("DDP404", "DDP403", CODE))
+    alternatives = (whole,) if context.options.eval == "auto" else ()
+    return Change(CODE, why, context.tree.shown, node, tuple(edits), needs=tuple(needs), alternatives=alternatives)
 
 
 def _replicated_loops(context: Context) -> Iterator[Finding]:

@@ -25,7 +25,18 @@ from ddpify.facts.library import SHARED_BY_HAND, row_of
 from ddpify.facts.model import New, Value, join, paths_of
 from ddpify.facts.tree import walked
 from ddpify.records import replace
-from ddpify.rules.base import SAME_GRADIENTS, Change, Example, Finding, Obligation, Proof, Safety
+from ddpify.rules.base import (
+    SAME_GRADIENTS,
+    SAME_GRADIENTS_OF_UNEQUAL_BATCHES,
+    Alternative,
+    Cause,
+    Change,
+    Example,
+    Finding,
+    Obligation,
+    Proof,
+    Safety,
+)
 from ddpify.rules.context import Context
 from ddpify.rules.data.loader_call import escaped
 from ddpify.rules.loop import batch_parts, coupled_losses, divisors, doubts, unknown, valid_targets
@@ -145,6 +156,12 @@ def _coupled_in_forward(context: Context, loss: Value) -> list[ast.AST]:
     return sorted(found, key=lambda n: (context.facts.tree_of(n).shown, getattr(n, "lineno", 0)))
 
 
+def _are_statistics(context: Context, places: list[ast.AST]) -> bool:
+    """Whether batch norm is what combines the samples at one of these places."""
+    calls = (c.func for n in places if isinstance(n, ast.Call) for c in context.facts.after.calls(n))
+    return any("batchnorm" in path.lower().replace("_", "") for func in calls for path in (*func.paths(), *func.kinds()))
+
+
 def _averages_over_padding(context: Context, loss: Value, node: ast.Call) -> bool:
     """Whether batches are padded and a loss averages over all entries, those of the padding too."""
     if not coupled_losses.pads(context, loss) and not _padded_by_hand(context, loss):
@@ -253,7 +270,9 @@ def _mean(context: Context, node: ast.Call, loss: Value, obligations: tuple[Obli
         yield context.manual(CODE, node, why, _weighed(context, node), obligations, Safety.REVIEW)
     elif not loss.of_kind("world") and _averages_over_padding(context, loss, node):
         why = "each rank pads its batches to another length, and this mean counts the padding: gradients differ from the original's"
-        yield context.manual(CODE, node, why, _weighed(context, node), obligations, Safety.REVIEW)
+        # Padding that does nothing leaves the gradients as they are; where no rank's batch is longer, a run says nothing of it.
+        answered_by = SAME_GRADIENTS_OF_UNEQUAL_BATCHES
+        yield context.manual(CODE, node, why, _weighed(context, node), obligations, Safety.REVIEW, answered_by)
     elif loss.of_kind("part"):
         yield from batch_parts.share_parts(context, node, loss, obligations)
     else:
@@ -290,15 +309,25 @@ def _corrected(context: Context, node: ast.Call, loss: Value, obligations: tuple
     if places := _coupled_in_forward(context, loss):
         at = f"{context.facts.tree_of(places[0]).shown}:{getattr(places[0], 'lineno', 1)}"
         why = "the model's forward combines samples of a batch, and each rank has only its part: outputs differ from the original's"
-        return context.manual(CODE, node, why, f"samples meet at {at}: {_GATHER}", obligations, Safety.REVIEW)
+        # What samples do to one another shows in the gradients of any step; but for what is taken out of a comparison.
+        answered_by = "" if _are_statistics(context, places) else SAME_GRADIENTS
+        return context.manual(CODE, node, why, f"samples meet at {at}: {_GATHER}", obligations, Safety.REVIEW, answered_by)
     why = _REASONS.get(loss.scale or "", _REASONS["other"])
     # Ranks' averaged gradients are the original's for a mean and for nothing else; counts that are known to matter may be equal by chance.
     answered_by = "" if loss.scale == "weighted" else SAME_GRADIENTS
     fix = _weighed(context, node) if loss.scale in ("weighted", "sample") else _ROWS_OF_ALL
     functions, cause = unknown.names(context, loss), doubts.cause(context, node, loss)
     why += f"; what {unknown.listed(functions)} makes of the samples is not known" if functions and cause is None else ""
-    found = replace(context.manual(CODE, node, why, fix, obligations, Safety.REVIEW, answered_by), cause=cause)
-    return replace(found, alternatives=((functions[0], "sum"),)) if answered_by and len(functions) == 1 else found
+    found = context.manual(CODE, node, why, fix, obligations, Safety.REVIEW, answered_by)
+    return replace(found, cause=cause, alternatives=_alternatives(context, node, functions, cause) if answered_by else ())
+
+
+def _alternatives(context: Context, node: ast.Call, functions: list[str], cause: Cause | None) -> tuple[Alternative, ...]:
+    """What a loss may be that is no mean: most often a sum; a number of the whole batch costs that all ranks' rows are gathered."""
+    here = f"{context.tree.shown}:{node.lineno}"
+    totals = functions or [here]
+    coupled = functions or [f"{cause.file}:{cause.line}" if cause is not None else here]
+    return tuple(Alternative("placements", (of, said)) for said, places in (("sum", totals), ("coupled", coupled)) for of in places)
 
 
 def _weighed(context: Context, node: ast.AST) -> str:

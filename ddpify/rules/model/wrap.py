@@ -18,7 +18,7 @@ from ddpify.edits import InsertAfter
 from ddpify.facts.collect import TrainedModel, uncovered
 from ddpify.facts.initialize import Site
 from ddpify.facts.wrapper import apex_fails, reentrant
-from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
+from ddpify.rules.base import Alternative, Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.model import batch_norm, changes_after_wrap, checkpointing, hooks, moved_in_loop, named_modules, trained_methods, unused
 
@@ -127,6 +127,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             Safety.SAFE,
             discharges=discharged,
             needs=needs,
+            alternatives=(Alternative("find_unused_parameters", "on"),) if context.options.find_unused_parameters == "auto" else (),
         )
         again = reentrant(context.facts, model)
         if again is not None and unused.unused(context, model):

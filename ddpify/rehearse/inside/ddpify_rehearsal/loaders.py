@@ -15,7 +15,9 @@ from ddpify_rehearsal import devices, draws, neutral, record, training
 from ddpify_rehearsal.stage import tensors
 
 _LISTED = 4096  # samples of a batch that are recorded one by one
+_SHAPES = 16  # tensors of a batch whose shapes are recorded
 _made = 0
+_now = [-1, -1, 0]
 _pass = 0  # of the loader whose sampler draws
 
 
@@ -88,6 +90,11 @@ def _fetch_by_sample() -> None:
 # --- loaders --------------------------------------------------------------------------------------------------------------
 _loader_init = DataLoader.__init__
 _arguments = inspect.signature(_loader_init)
+
+
+def batch_now() -> list[int]:
+    """The batch that was handed out last: its loader, the pass, and its rows."""
+    return _now
 
 
 def _make(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -179,8 +186,10 @@ def _next(self: Any) -> Any:
     if samples is None:
         samples = []
     draws.batch(samples if len(samples) == rows else [str(i) for i in range(rows)])
-    record.emit("batch", loader=self._rehearsed_id, number=self._rehearsed_pass, samples=samples[:_LISTED], rows=rows)
+    shapes = [list(t.shape[1:]) for t in tensors(data)][:_SHAPES]
+    record.emit("batch", loader=self._rehearsed_id, number=self._rehearsed_pass, samples=samples[:_LISTED], rows=rows, shapes=shapes)
     training.got_batch(self._rehearsed_id)
+    _now[:] = self._rehearsed_id, self._rehearsed_pass, rows
     return data
 
 
