@@ -206,12 +206,37 @@ def test_what_a_comment_says_of_a_line_is_believed_and_listed() -> None:
     assert [f.line for f in done.findings if f.code == "DDP903"] == [16]
 
 
-@pytest.mark.parametrize(("said", "code"), [("mean", 0), ("sum", 0), ("shard", 1)])
+OF_PACKAGE = SCRIPT.replace("import torch\n", "import torch\nimport losses\n").replace("torch.nn.functional.mse_loss", "losses.margin")
+
+
+@pytest.mark.parametrize(("said", "code"), [("mean", 0), ("sum", 0), ("coupled", 0), ("shard", 1)])
 def test_a_loss_of_an_unknown_package_is_what_the_project_says(said: str, code: int) -> None:
-    text = SCRIPT.replace("import torch\n", "import torch\nimport losses\n").replace("torch.nn.functional.mse_loss", "losses.margin")
-    assert convert(text).exit_code == 1
-    done = convert(text, Options(placements=(("losses.margin", said),)))
+    assert convert(OF_PACKAGE).exit_code == 1
+    done = convert(OF_PACKAGE, Options(placements=(("losses.margin", said),)))
     assert (done.exit_code, "(loss * world_size).backward()" in done.code) == (code, said == "sum")
+    assert ("losses.margin(from_all_ranks(model(x)), from_all_ranks(y))" in done.code) == (said == "coupled")
+
+
+OF_SCRIPT = SCRIPT.replace("for epoch", "def margin(a, b):\n    far = (a - b).abs()\n    return far.quantile(0.9)\n\n\nfor epoch", 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (OF_PACKAGE, "loss.backward()"),
+        (OF_PACKAGE, "loss = losses.margin(model(x), y)"),
+        (OF_SCRIPT.replace("torch.nn.functional.mse_loss", "margin"), "loss = margin(model(x), y)"),
+        (OF_SCRIPT.replace("torch.nn.functional.mse_loss", "margin"), "return far.quantile(0.9)"),
+    ],
+    ids=["a backward call", "a package's function", "a function of the script", "what a function returns"],
+)
+def test_what_is_said_of_a_loss_may_stand_where_it_is_made_or_used(text: str, line: str) -> None:
+    said = text.replace(f"{line}\n", f"{line}  # ddpify: sum\n")
+    number = said[: said.index("# ddpify")].count("\n") + 1
+    for done in (convert(said), convert(text, Options(placements=((f"<string>:{number}", "sum"),)))):
+        assert done.exit_code == 0
+        assert "(loss * world_size).backward()" in done.code
+        assert [f.line for f in done.findings if f.code == "DDP903"] == [number]
 
 
 def test_what_cannot_be_said_is_an_error(project) -> None:
