@@ -404,7 +404,7 @@ def _claimed(text: str, code: str, start: str, until: str) -> tuple[str, str]:
     line, path = next(i for i, each in enumerate(text.splitlines(), 1) if start in each), Path("train.py")
     row = text.splitlines()[line - 1]
     place = declared.Place(path, (line, row.index(start)), (line, row.index(until) + len(until)))
-    return declared.told({path: text}, [place])[path], declared.told_after({path: text}, {path: code}, [place])[path]
+    return declared.instrumented({path: text}, [place])[path], declared.instrumented_result({path: text}, {path: code}, [place])[path]
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def _place(path: Path, claim: Claim) -> Place:
     return Place(path.absolute(), claim.start, claim.end)
 
 
-def told(texts: Mapping[Path, str], places: Sequence[Place]) -> dict[Path, str]:
+def instrumented(texts: Mapping[Path, str], places: Sequence[Place]) -> dict[Path, str]:
     """The texts of the original's files that hold such places, with calls that tell their values; `texts` are those before."""
     out = {}
     for path, numbered in _by_file(places).items():
@@ -54,7 +54,7 @@ def told(texts: Mapping[Path, str], places: Sequence[Place]) -> dict[Path, str]:
     return out
 
 
-def told_after(before: Mapping[Path, str], after: Mapping[Path, str], places: Sequence[Place]) -> dict[Path, str]:
+def instrumented_result(before: Mapping[Path, str], after: Mapping[Path, str], places: Sequence[Place]) -> dict[Path, str]:
     """The same for the texts of the result, whose places are those of the original."""
     out = {}
     for path, numbered in _by_file(places).items():

@@ -62,7 +62,7 @@ class _Run:
         return (failed, math.inf, 0.0, yes) if step is None else (failed, step, -_distance(one.steps[step], other.steps[step]), yes)
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """What was tried, and what came of it."""
         what = " and ".join(each.said for each in self.assumed) or "as converted"
         failed = next((row.title for row in self.verdict.rows if row.holds is False), "")
@@ -136,7 +136,7 @@ def _telling(conversion: Conversion, runs: Sequence[_Run]) -> Conversion:
     """A conversion that tells what was tried, where there was more than one."""
     if len(runs) < 2 or conversion.trial is None:
         return conversion
-    return records.replace(conversion, trial=records.replace(conversion.trial, tried=tuple(r.told for r in runs)))
+    return records.replace(conversion, trial=records.replace(conversion.trial, tried=tuple(r.summary for r in runs)))
 
 
 # --- alternatives ---------------------------------------------------------------------------------------------------------

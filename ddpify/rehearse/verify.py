@@ -127,7 +127,7 @@ def _watching(texts: Mapping[Path, bytes], setting: Setting) -> dict[Path, bytes
     read = {p: texts[p] if p in texts else p.read_bytes() for p in {place.path for place in setting.watched} if p in texts or p.is_file()}
     sources = {path: from_bytes(data, str(path)) for path, data in read.items()}
     plain = {path: source.text for path, source in sources.items() if source.text == source.original}
-    return {path: sources[path].encode(text) for path, text in declared.told(plain, setting.watched).items()}
+    return {path: sources[path].encode(text) for path, text in declared.instrumented(plain, setting.watched).items()}
 
 
 class _CannotRun(Exception):
@@ -189,7 +189,7 @@ def _watched(converted: Conversion, setting: Setting) -> dict[Path, bytes]:
         sources[converted.path] = converted.source, converted.code
     plain = {path.absolute(): (path, source, code) for path, (source, code) in sources.items() if source.text == source.original}
     before, after = {at: source.text for at, (_, source, _) in plain.items()}, {at: code for at, (_, _, code) in plain.items()}
-    return {plain[at][0]: plain[at][1].encode(text) for at, text in declared.told_after(before, after, setting.watched).items()}
+    return {plain[at][0]: plain[at][1].encode(text) for at, text in declared.instrumented_result(before, after, setting.watched).items()}
 
 
 def launcher_of(text: str) -> str:

@@ -11,16 +11,16 @@ from ddpify_rehearsal import record
 from ddpify_rehearsal.loaders import batch_now
 from ddpify_rehearsal.training import digest
 
-_TIMES = 200  # a place is told of so often
-_ROWS = 256  # rows of a tensor that are told one by one
-_PARTS = 8  # entries of a list, a tuple or a dict that are told
-_told: Counter[int] = Counter()
+_TIMES = 200  # the value at a place is recorded so often
+_ROWS = 256  # rows of a tensor that are recorded one by one
+_PARTS = 8  # entries of a list, a tuple or a dict that are recorded
+_recorded: Counter[int] = Counter()
 
 
 def seen(number: int, value: Any) -> Any:
-    """Tell what the place with a number gives, and give it."""
-    if _told[number] < _TIMES:
-        _told[number] += 1
+    """Record what the place with a number gives, and return it."""
+    if _recorded[number] < _TIMES:
+        _recorded[number] += 1
         record.emit("value", number=number, batch=batch_now(), parts=_parts(value))
     return value
 
