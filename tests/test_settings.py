@@ -206,13 +206,16 @@ def test_what_a_comment_says_of_a_line_is_believed_and_listed() -> None:
     assert [f.line for f in done.findings if f.code == "DDP903"] == [16]
 
 
-OF_PACKAGE = SCRIPT.replace("import torch\n", "import torch\nimport losses\n").replace("torch.nn.functional.mse_loss", "losses.margin")
+OF_PACKAGE = SCRIPT.replace("import torch\n", "import torch\nimport losses\n").replace(
+    "torch.nn.functional.mse_loss(model(x), y)", "losses.margin(model(x), y)"
+)
+OF_LISTS = OF_PACKAGE.replace("losses.margin(model(x), y)", "losses.margin(model(x), [float(v) for v in y])")
 
 
 @pytest.mark.parametrize(("said", "code"), [("mean", 0), ("sum", 0), ("coupled", 0), ("shard", 1)])
 def test_a_loss_of_an_unknown_package_is_what_the_project_says(said: str, code: int) -> None:
-    assert convert(OF_PACKAGE).exit_code == 1
-    done = convert(OF_PACKAGE, Options(placements=(("losses.margin", said),)))
+    assert convert(OF_LISTS).exit_code == 1
+    done = convert(OF_LISTS if said != "coupled" else OF_PACKAGE, Options(placements=(("losses.margin", said),)))
     assert (done.exit_code, "(loss * world_size).backward()" in done.code) == (code, said == "sum")
     assert ("losses.margin(from_all_ranks(model(x)), from_all_ranks(y))" in done.code) == (said == "coupled")
 
@@ -223,8 +226,8 @@ OF_SCRIPT = SCRIPT.replace("for epoch", "def margin(a, b):\n    far = (a - b).ab
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        (OF_PACKAGE, "loss.backward()"),
-        (OF_PACKAGE, "loss = losses.margin(model(x), y)"),
+        (OF_LISTS, "loss.backward()"),
+        (OF_LISTS, "loss = losses.margin(model(x), [float(v) for v in y])"),
         (OF_SCRIPT.replace("torch.nn.functional.mse_loss", "margin"), "loss = margin(model(x), y)"),
         (OF_SCRIPT.replace("torch.nn.functional.mse_loss", "margin"), "return far.quantile(0.9)"),
     ],

@@ -243,11 +243,7 @@ def invoke_one(
         result = library.call_method(run, call, obj, args, keywords)
         return sources.marked(run, call.node, f"{path}.{obj.name}", result) if path else result
     if isinstance(obj, Ext):
-        result = library.call(run, call, obj.path, args, keywords)
-        if obj.path in run.project.placements:
-            of_all = frozenset(o for o in library.mixed(args, keywords).origins if o.kind == "whole")
-            result = Value(result.objs, result.origins | of_all, result.scale, result.shape)
-        return sources.marked(run, call.node, obj.path, result)
+        return sources.marked(run, call.node, obj.path, library.call(run, call, obj.path, args, keywords))
     return library.mixed(args, keywords)
 
 
