@@ -76,7 +76,7 @@ def command(launcher: str, setting: Setting, script: Sequence[str], args: Sequen
 
 
 def run(line: Sequence[str], cwd: Path, record: Path, setting: Setting, scratch: Scratch, progress: Callable[[int], None]) -> Ended:
-    """Run a command to its end, or to the end of its time. `progress` is told the number of optimizer steps so far."""
+    """Run a command to its end, or to the end of its time. `progress` is given the number of optimizer steps so far."""
     record.mkdir(parents=True)
     began = time.monotonic()
     terminal = _Terminal()
@@ -163,7 +163,7 @@ def _free_port() -> int:
 
 
 class _Terminal:
-    """A terminal to ask for its size, as many progress bars do; whoever reads from it is told that nothing comes."""
+    """A terminal to ask for its size, as many progress bars do; whoever reads from it gets the end of the input."""
 
     def __init__(self) -> None:
         self._open: tuple[int, ...] = ()
