@@ -109,3 +109,20 @@ SCRIPTS: dict[str, Script] = {
         "return spread(self.far(torch.tanh(self.near(rows))), kinds)", "loss = net(rows, kinds)", given="rows, kinds"
     ),
 }
+SCRIPTS["a package's loss of labels in a list and in an array"] = Script(
+    """
+    import marginlib
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+    for epoch in range(2):
+        for rows, labels in loader:
+            kinds = labels.tolist()
+            loss = marginlib.margin(model(rows), kinds) + marginlib.other(model(rows), labels.cpu().numpy())
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """,
+    told=("DDP402",),
+)

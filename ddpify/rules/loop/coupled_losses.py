@@ -103,6 +103,8 @@ def _from_names(context: Context, node: ast.Call, around: ast.AST, statements: l
     reads = _rows_read(context, around, last, rest)
     needed = {r.id for r in reads if not _only_length(context, r)}
     for some in ([r for r in reads if r.id in needed], reads):  # of what is only measured, a rank's own length may do
+        if any(_is_no_tensor(context, r) for r in some):
+            continue
         if some and not set(some) & loss_terms(context, node) and _suffices(context, node, some, rest):
             values = {r.id: context.facts.after.value(r) for r in reversed(some)}
             names = dict.fromkeys(r.id for r in some)
@@ -301,6 +303,8 @@ def _collect_rows(context: Context, node: ast.expr, out: list[ast.expr]) -> bool
     value = context.facts.after.value(node)
     if not (context.differs(value) or value.of_kind("random") or _holds_own_batch(context, value)):
         return True
+    if _is_no_tensor(context, node):
+        return False
     if not isinstance(node, _DISPLAYS) and (_is_rows(value) or _are_rows(context, value)):
         out.append(node)
         return True
@@ -312,6 +316,18 @@ def _collect_rows(context: Context, node: ast.expr, out: list[ast.expr]) -> bool
         and bool(inner)
         and all(_collect_rows(context, n, out) for n in inner)
     )
+
+
+def _is_no_tensor(context: Context, node: ast.expr, depth: int = 4) -> bool:
+    """Whether an expression is the list or the array that a tensor was turned into, at once or where its name is assigned."""
+    if isinstance(node, ast.Name) and depth:
+        function = context.facts.tree_of(node).function(node)
+        given = [s.value for s in ast.walk(function) if isinstance(s, ast.Assign) and any(same(t, node) for t in s.targets)]
+        return any(_is_no_tensor(context, value, depth - 1) for value in given)
+    if not isinstance(node, ast.Call):
+        return False
+    arrays = any(p == "list" or p.startswith("numpy.") for p in context.facts.after.value(node.func).paths())
+    return arrays or (isinstance(node.func, ast.Attribute) and node.func.attr in ("tolist", "numpy"))
 
 
 def _is_rows(value: Value) -> bool:
