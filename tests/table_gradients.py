@@ -1497,7 +1497,7 @@ SCRIPTS |= {
             F.cross_entropy(net(rows), target).backward()
             squares = [p.grad.detach() ** 2 for p in net.parameters()]
             total = squares if total is None else [a + b for a, b in zip(total, squares)]
-        print("fisher", sum(t.sum().item() for t in total))
+        print("fisher", round(sum(t.sum().item() for t in total), 9))
         """,
         same=("fisher",),
     ),

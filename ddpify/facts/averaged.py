@@ -175,9 +175,20 @@ def _start(facts: Facts, optimizer: New, owner: Obj, step: Call) -> Start | None
                 isinstance(up, ast.ClassDef) and up is getattr(getattr(root, "cls", None), "node", None)
                 for up in facts.tree_of(statement).ancestors(statement)
             )
-            if not own and facts.is_edited(statement) and _refers_to(facts, statement, target, root):
+            if own or _holds_the_last(facts, statement, target, root):
+                continue
+            if facts.is_edited(statement) and _refers_to(facts, statement, target, root):
                 return Start(statement, ast.unparse(target), root, target)
     return None
+
+
+def _holds_the_last(facts: Facts, statement: ast.stmt, target: ast.expr, root: Obj) -> bool:
+    """Whether a name holds, after a loop that makes several modules, the last of them alone."""
+    if not isinstance(root, New) or not isinstance(target, ast.Name):
+        return False
+    tree = facts.tree_of(root.node)
+    around = set(facts.tree_of(statement).ancestors(statement))
+    return any(isinstance(up, (ast.For, ast.While)) and up not in around for up in tree.ancestors(root.node))
 
 
 def _outermost(run: Run, owner: Obj) -> Obj:

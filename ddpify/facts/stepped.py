@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from ddpify.facts.collect import Facts, TrainedModel, optimizer_parameters
 from ddpify.facts.model import Call, New, Obj, Part
 from ddpify.facts.runs import Run
+from ddpify.facts.tree import names_stored
 
 
 def optimizers_of(facts: Facts, model: TrainedModel) -> set[New]:
@@ -60,14 +61,22 @@ def not_averaged(facts: Facts, model: TrainedModel, thrown_away: bool = False) -
     for call in calls:
         if thrown_away or not optimizers or any(steps_next(facts, run, call, o, steps) for o in optimizers):
             last = max((f.order for f in forwards if f.order < call.order), default=0)
-            if any(last < c.order < call.order and not _instead(facts, c, call) for c in calls) or _repeated(call, forwards):
+            if any(last < c.order < call.order and not _instead(facts, c, call) for c in calls) or _repeated(call, forwards, steps):
                 yield call
 
 
-def _repeated(call: Call, forwards: Iterable[Call]) -> bool:
-    """Whether a loop runs a call several times for one forward."""
+def _repeated(call: Call, forwards: Iterable[Call], steps: Iterable[Call]) -> bool:
+    """Whether a loop runs a call several times for one forward, and not each time for another optimizer's parameters."""
     around = {loop.node for forward in forwards for loop in forward.loops}
-    return any(isinstance(loop.node, (ast.For, ast.AsyncFor, ast.While)) and loop.node not in around for loop in call.loops)
+    loops = [loop.node for loop in call.loops if isinstance(loop.node, (ast.For, ast.AsyncFor, ast.While))]
+    return any(loop not in around and not _takes_turns(loop, steps) for loop in loops)
+
+
+def _takes_turns(loop: ast.For | ast.AsyncFor | ast.While, steps: Iterable[Call]) -> bool:
+    """Whether the optimizers that step in a loop are named by what it goes through: `optimizers[i].step()`."""
+    names = {n.id for n in names_stored(loop.target)} if not isinstance(loop, ast.While) else set[str]()
+    inside = [step.node for step in steps if any(step.node is n for n in ast.walk(loop))]
+    return bool(inside) and all(any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(node.func)) for node in inside)
 
 
 def _instead(facts: Facts, a: Call, b: Call) -> bool:
