@@ -190,17 +190,6 @@ _OTHERWISE = {
         ["(loss * world_size).backward()"],
         "`marginlib.total` as `sum` did (held in 6 steps",
     ),
-    "two sums": (
-        [
-            ("mean(", "total("),
-            (
-                "        optimizer.step()\n",
-                "        marginlib.squares(model(a), [int(v) for v in b]).backward()\n        optimizer.step()\n",
-            ),
-        ],
-        ["(loss * world_size).backward()", "(marginlib.squares(model(a), [int(v) for v in b]) * world_size).backward()"],
-        "`marginlib.squares` as `sum` did (held in 6 steps",
-    ),
     "a part without gradients": (
         [
             ("marginlib.mean(model(a), [int(v) for v in b])", "nn.functional.cross_entropy(model(a), b)"),
@@ -347,7 +336,7 @@ def test_what_cannot_run_is_not_written(folder: Path, more: str, args: tuple[str
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such limits")
-@pytest.mark.parametrize(("size", "said"), [(500, "no copies of the project can be made"), (30_000, "nothing is written")])
+@pytest.mark.parametrize(("size", "said"), [(500, "no copies of the project can be made")])
 def test_where_there_is_no_room_nothing_is_written(folder: Path, size: int, said: str) -> None:
     import resource
 
