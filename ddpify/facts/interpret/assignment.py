@@ -10,6 +10,7 @@ from ddpify.facts.interpret.operators import by_class
 from ddpify.facts.interpret.state import ELEMENT, UNNAMED, Interpreter
 from ddpify.facts.model import (
     NOTHING,
+    Func,
     New,
     Obj,
     Origin,
@@ -239,8 +240,10 @@ def _depends_on(run: Interpreter, node: ast.expr, own: set[str], body: list[ast.
     """Whether all that an expression has of a batch comes from some names, at once or by what a loop's body computes from these alone."""
     for part in (n for n in ast.walk(node) if isinstance(n, ast.expr)):
         value = run.lookup(part.id) if isinstance(part, ast.Name) else run.trace.values.get(part, NOTHING)
-        if isinstance(part, ast.Call) and not run.trace.values.get(part.func, NOTHING).paths() and not isinstance(part.func, ast.Attribute):
-            return False  # it may know more of the batch than it is given
+        if isinstance(part, ast.Call):
+            func = run.trace.values.get(part.func, NOTHING)
+            if any(isinstance(o, (Func, New)) for o in func.objs) or not (func.paths() or isinstance(part.func, ast.Attribute)):
+                return False  # it may know more of the batch than it is given
         if not value.of_kind("batch") or not isinstance(part, (ast.Name, ast.Attribute, ast.Subscript)):
             continue
         base: ast.expr = part
