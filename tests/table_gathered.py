@@ -108,6 +108,12 @@ SCRIPTS: dict[str, Script] = {
     "a network that gives the loss of a package": _trained(
         "return spread(self.far(torch.tanh(self.near(rows))), kinds)", "loss = net(rows, kinds)", given="rows, kinds"
     ),
+    "a critic that compares each sample with the mean of the others": _trained(
+        "near, far = self.near(rows), self.near(kinds)\n"
+        "        return F.softplus(far.mean() - near).mean() + F.softplus(far - near.mean()).mean()",
+        "loss = net(rows, rows.flip(1).tanh())",
+        given="rows, kinds",
+    ),
 }
 SCRIPTS["a package's loss of labels in a list and in an array"] = Script(
     """

@@ -139,32 +139,6 @@ SCRIPTS = {
                 loss.backward()  # <- here
                 optimizer.step()
         """,
-    "a relativistic loss, computed inside the model": """
-        import torch
-        from torch import nn
-        from torch.utils.data import DataLoader, TensorDataset
-
-        loader = DataLoader(TensorDataset(torch.randn(320, 8)), batch_size=32, shuffle=True, drop_last=True)
-
-        class Critic(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.fc = nn.Linear(8, 1)
-
-            def forward(self, real, fake):
-                real, fake = self.fc(real), self.fc(fake)
-                return nn.functional.softplus(fake.mean() - real).mean() + nn.functional.softplus(fake - real.mean()).mean()
-
-
-        critic = Critic()
-        optimizer = torch.optim.Adam(critic.parameters(), lr=1e-3)
-        for epoch in range(3):
-            for (real,) in loader:
-                loss = critic(real, torch.randn_like(real))
-                optimizer.zero_grad()
-                loss.backward()  # <- here
-                optimizer.step()
-        """,
     # --- gradients ------------------------------------------------------------------------------------------------------
     "a closure for LBFGS": """
         import torch

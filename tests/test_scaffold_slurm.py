@@ -63,7 +63,7 @@ class Slurm:
     def ask(self, *command: str, folder: Path | None = None, **more: str) -> str:
         """What a command says. Raises RuntimeError where it fails."""
         environment = self.environment | more
-        ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60)
+        ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600)
         if ran.returncode:
             raise RuntimeError(f"{' '.join(command)}: {ran.stderr}")
         return ran.stdout
@@ -73,7 +73,7 @@ class Slurm:
         return self.ask("scontrol", "-o", "show", "job", job).split("JobState=")[1].split()[0]
 
 
-def wait_for(what: str, condition: Callable[[], bool], seconds: float = 240, log: Path | None = None) -> None:
+def wait_for(what: str, condition: Callable[[], bool], seconds: float = 1200, log: Path | None = None) -> None:
     """Raises TimeoutError, with the log, where it does not come to be."""
     end = time.monotonic() + seconds
     while not condition():

@@ -488,6 +488,8 @@ def group(pair: Pair) -> Row:
     if not any(True for rank in pair.ranks.ranks.values() for _ in rank.of("joined")):
         return Row("group", title, False if pair.nproc > 1 else None, "no rank joined a process group")
     left = [r for r, rank in pair.ranks.ranks.items() if any(e["left_open"] for e in rank.of("exit"))]
+    if left and all(any(True for _ in pair.ranks.ranks[r].of("enough")) for r in left):
+        return Row("group", title, None, "the steps asked for were done before the end")
     if left:
         return Row("group", title, False, f"{_many(len(left), 'rank')} of {pair.nproc} leave it open: {_listed(left)}")
     if not all(rank.ended for rank in pair.ranks.ranks.values()):

@@ -5,10 +5,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from ddpify.scaffold import Settings, render, write
 
 
 def test_it_trains_and_resumes_on_two_ranks(tmp_path: Path) -> None:
+    pytest.importorskip("transformers", reason="pip install ddpify[test-ecosystem]")
     project = tmp_path / "verdicts"
     write(project, render(Settings(name="verdicts", task="transformers")))
     environment = os.environ | {"HF_HUB_OFFLINE": "1"}  # nothing is fetched
