@@ -141,6 +141,7 @@ def _noted_iter(iterate):
 
 
 _loader_init = DataLoader.__init__
+_NOT_OWN = ("torch", "builtins", "numpy")  # whose samplers, or sequences of indices, are no script's own
 
 
 def _init(loader, *args, **kwargs):
@@ -148,7 +149,7 @@ def _init(loader, *args, **kwargs):
     _loader_init(loader, *args, **kwargs)
     for given in (loader.sampler, loader.batch_sampler, getattr(loader.batch_sampler, "sampler", None)):
         kind = type(given)
-        if now is None or kind.__module__ != "__main__" or not hasattr(kind, "__iter__") or hasattr(kind.__iter__, "of_tests"):
+        if now is None or kind.__module__.split(".")[0] in _NOT_OWN or not hasattr(kind, "__iter__") or hasattr(kind.__iter__, "of_tests"):
             continue
         if kind.__name__ in ("RankSampler", "RankBatchSampler", "EndlessRankSampler", "EndlessRankBatchSampler"):
             kind.__iter__ = _noted_iter(kind.__iter__)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 import time
 from collections import Counter
@@ -24,13 +25,15 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="the first script's seed; each script has the next one")
     parser.add_argument("--count", type=int, default=60, help="how many scripts")
     parser.add_argument("--ranks", type=int, default=2, choices=(2, 3))
+    parser.add_argument("--feature", default="", help="only scripts of which a feature holds this, as `data: own sampler`")
     parser.add_argument("--reduce", type=int, default=3, metavar="N", help="reduce so many of the bad outcomes of each kind")
     parser.add_argument("--out", type=Path, help="write the scripts of bad outcomes, their conversions and problems here")
     given = parser.parse_args()
     since, results = time.monotonic(), list[Result]()
-    for first in range(given.seed, given.seed + given.count, AT_ONCE):
-        seeds = range(first, min(first + AT_ONCE, given.seed + given.count))
-        results += (some := examine([compose(seed) for seed in seeds], given.ranks))
+    scripts = (compose(seed) for seed in itertools.count(given.seed))
+    scripts = itertools.islice((s for s in scripts if any(given.feature in feature for feature in s.features)), given.count)
+    while chosen := list(itertools.islice(scripts, AT_ONCE)):
+        results += (some := examine(chosen, given.ranks))
         for result in some:
             if result.kind in BAD and given.out:
                 written(result, given.out)

@@ -16,7 +16,7 @@ from .models import MODELS
 from .names import assigned, read, renamed
 from .pieces import Piece
 from .steps import OPTIMIZERS, STEPS
-from .structure import SETTINGS, SHAPES, Parts, Text, indented
+from .structure import BESIDE, SETTINGS, SHAPES, Parts, Text, indented
 
 IMPORTS = (
     *("import argparse", "import copy", "import csv", "import itertools", "import json", "import logging", "import os", "import random"),
@@ -161,6 +161,7 @@ def _written(seed: int, pieces: dict[str, Piece], rng: random.Random) -> Generat
     modules = rng.random() < 0.3
     parts = _named(parts, rng)
     config, settings, names = SETTINGS[way](parts.settings)
+    apart_settings = BESIDE[way](parts.settings) if way in BESIDE else {}
     setup, train, validate, after, finish = (
         renamed(text, names) for text in (parts.setup, parts.train, parts.validate, parts.after, parts.finish)
     )
@@ -171,21 +172,22 @@ def _written(seed: int, pieces: dict[str, Piece], rng: random.Random) -> Generat
     features = (*(p.feature for p in pieces.values()), f"optimizer: {optimizer}", f"structure: {shape}", f"settings: {way}")
     features += ("modules: definitions apart",) if modules else ()
     apart = tuple(name for piece in pieces.values() for name in piece.apart)
-    imports = [line for piece in pieces.values() for line in piece.imports]
+    imports = [line for piece in pieces.values() for line in piece.imports] + ["import config"] * ("config.py" in apart_settings)
     files = _modules(text, parts.definitions if modules else {}, imports)
     beside = [] if modules else [*parts.definitions.values()]
     definitions = "\n\n\n".join(d.strip("\n") for d in (config, *beside) if d.strip())
     body = (definitions + "\n\n\n" if definitions else "") + text.definitions + text.body
     script = _head(body, imports, files) + body
     compile(script, f"<seed {seed}>", "exec")
-    return Generated(seed, script, features, {f"{name}.py": content for name, content in files.items()}, apart)
+    return Generated(seed, script, features, apart_settings | {f"{name}.py": content for name, content in files.items()}, apart)
 
 
 def _parts(pieces: dict[str, Piece], rng: random.Random) -> tuple[Parts, str]:
     """The pieces' code put together, and which optimizer they train with."""
     data, model, move, step, loss = (pieces[axis] for axis in ("data", "model", "move", "step", "loss"))
     settings = {name: value for piece in pieces.values() for name, value in piece.settings.items()}
-    optimizer = rng.choice([name for name in OPTIMIZERS if "zero gradients" not in model.tags or "Adam" not in name])
+    rounding = any("zero gradients" in piece.tags for piece in pieces.values())  # of which Adam would make steps
+    optimizer = rng.choice([name for name in OPTIMIZERS if not rounding or "Adam" not in name])
     if optimizer == "by name":
         settings["optimizer_name"] = "SGD"
     parameters = model.values.get("parameters", "model.parameters()")
@@ -199,7 +201,7 @@ def _parts(pieces: dict[str, Piece], rng: random.Random) -> tuple[Parts, str]:
     batch = clean(move.batch) + put(step.batch, forward=forward) + model.values.get("after step", "")
     batch += "".join(clean(p.batch) for p in metrics)
     start = "".join(f"{name}.train()\n" for name in modules if name not in ("teacher", "ema_model"))
-    start += "".join(clean(p.start) for p in (step, *metrics))
+    start += "".join(clean(p.start) for p in (model, step, *metrics))
     train = start + put(data.loop or rng.choice(LOOPS), body=batch) + "".join(clean(p.end) for p in metrics)
     validation = pieces["validation"]
     validate = ""

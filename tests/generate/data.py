@@ -166,6 +166,40 @@ train_loader = DataLoader(train_set, batch_size=batch_size, sampler=sampler)
         imports=("from torch.utils.data import BatchSampler, DataLoader, RandomSampler, TensorDataset",),
     ),
     _loader(
+        "own batch sampler",
+        _SETS + "train_loader = DataLoader(train_set, batch_sampler=ShuffledBatches(len(train_set), batch_size))\n" + _VAL,
+        imports=("from torch.utils.data import DataLoader, Sampler, TensorDataset",),
+        definitions="""
+class ShuffledBatches(Sampler):
+    def __init__(self, count, size):
+        self.count, self.size = count, size
+
+    def __iter__(self):
+        order = torch.randperm(self.count).tolist()
+        for start in range(0, self.count, self.size):
+            yield order[start:start + self.size]
+
+    def __len__(self):
+        return (self.count + self.size - 1) // self.size
+""",
+    ),
+    _loader(
+        "own sampler",
+        _SETS + "train_loader = DataLoader(train_set, batch_size=batch_size, sampler=Shuffled(train_set))\n" + _VAL,
+        imports=("from torch.utils.data import DataLoader, Sampler, TensorDataset",),
+        definitions="""
+class Shuffled(Sampler):
+    def __init__(self, dataset):
+        self.dataset = dataset
+
+    def __iter__(self):
+        return iter(torch.randperm(len(self.dataset)).tolist())
+
+    def __len__(self):
+        return len(self.dataset)
+""",
+    ),
+    _loader(
         "concatenated datasets",
         """
 parts = [TensorDataset(*make_samples(num_train // 4, part)) for part in range(4)]
@@ -314,7 +348,7 @@ def iterate_batches(features, labels, size):
         + _VAL
         + "inputs = torch.zeros(batch_size, 16)\ntargets = torch.zeros(batch_size, dtype=torch.long)\n",
         loop="for features, labels in train_loader:\n    inputs.copy_(features)\n    targets.copy_(labels)\n    {body}\n",
-        tags=frozenset({"cpu batches"}),
+        tags=frozenset({"cpu batches", "no gradient of inputs"}),
     ),
     _loader(
         "buffers resized for each batch",
@@ -325,7 +359,7 @@ for features, labels in train_loader:
     targets.resize_(labels.size()).copy_(labels)
     {body}
 """,
-        tags=frozenset({"cpu batches"}),
+        tags=frozenset({"cpu batches", "no gradient of inputs"}),
     ),
     _loader(
         "prefetcher",
@@ -370,6 +404,7 @@ class Batches(IterableDataset):
         for start in range(0, self.count, self.size):
             yield features[start:start + self.size], labels[start:start + self.size]
 """,
+        tags=frozenset({"no length"}),
     ),
     _loader(
         "stream of samples",
@@ -391,6 +426,7 @@ class Stream(IterableDataset):
         "loader made in each epoch",
         "train_set = TensorDataset(*make_samples(num_train, 1))\nval_set = TensorDataset(*make_samples(num_val, 2))\n" + _VAL,
         loop="train_loader = DataLoader(train_set, batch_size=batch_size, shuffle=True)\n" + _PLAIN,
+        tags=frozenset({"made late"}),
     ),
     _loader(
         "endless generator",

@@ -45,6 +45,12 @@ DECISIONS = [
         needs=_NEEDS,
     ),
     Piece(
+        "decision: best training loss",
+        setup='best_loss, best_epoch = float("inf"), -1\n',
+        after="if train_loss < best_loss:\n    best_loss, best_epoch = train_loss, epoch\n",
+        finish='print(f"best train loss {best_loss:.6f} of epoch {best_epoch}")\n',
+    ),
+    Piece(
         "decision: early stop",
         settings={"patience": 2},
         setup='lowest = float("inf")\nbad_epochs = 0\n',

@@ -21,6 +21,16 @@ FILES = [
         setup='out_dir = Path("runs")\nout_dir.mkdir(parents=True, exist_ok=True)\n',
         after='torch.save(model.state_dict(), out_dir / "last.pt")\n',
     ),
+    Piece(
+        "files: a folder with the settings",
+        imports=("import os",),
+        setup="""
+os.makedirs("run", exist_ok=True)
+with open(os.path.join("run", "settings.txt"), "w") as f:
+    f.write(f"epochs {epochs} batch {batch_size}\\n")
+""",
+        finish='torch.save(model.state_dict(), os.path.join("run", "model.pt"))\n',
+    ),
     Piece("files: whole model", finish='torch.save(model, "whole.pt")\n', apart=("keys",)),
     Piece(
         "files: moved to the CPU and back",

@@ -40,6 +40,14 @@ mask = (targets != 2).to(each.dtype)
 loss = (each * mask).sum() / mask.sum().clamp(min=1)
 """,
     ),
+    _loss(
+        "samples weighted by their labels",
+        """
+weights = torch.tensor([0.5, 1.0, 2.0], device=outputs.device)[targets]
+each = F.cross_entropy(outputs, targets, reduction="none")
+loss = (weights * each).sum() / weights.sum()
+""",
+    ),
     _loss("mean of chosen rows", "keep = targets != 2\nloss = F.cross_entropy(outputs[keep], targets[keep])\n"),
     _loss("ignored label", "loss = criterion(outputs, targets)\n", "criterion = nn.CrossEntropyLoss(ignore_index=2)\n"),
     _loss(
@@ -116,6 +124,7 @@ loss = F.cross_entropy(outputs, targets) - 0.1 * (same * similarity.log_softmax(
     _loss(
         "outputs standardised over the batch",
         "scores = (outputs - outputs.mean(dim=0)) / (outputs.std(dim=0) + 1e-3)\nloss = F.cross_entropy(scores, targets)\n",
+        tags=frozenset({"zero gradients"}),  # of the last bias
     ),
     _loss(
         "pairwise ranking",

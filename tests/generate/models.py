@@ -122,6 +122,37 @@ def build_models():
         tags=frozenset({"several"}),
     ),
     _model(
+        "encoder with an optimizer of its own",
+        """
+class Encoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Sequential(nn.Linear(16, 16), nn.Tanh())
+
+    def forward(self, x):
+        return self.net(x)
+""",
+        "encoder = Encoder()\nmodel = nn.Linear(16, 3)\nencoder_optimizer = torch.optim.SGD(encoder.parameters(), lr=0.05)\n",
+        batch="outputs = model(encoder(inputs))\n",
+        values={
+            "modules": "encoder model",
+            "after step": "encoder_optimizer.step()\nencoder_optimizer.zero_grad()\n",
+            "predict": "outputs = model(encoder(inputs))\n",
+        },
+        tags=frozenset({"several"}),
+    ),
+    _model(
+        "a part that thaws",
+        _BODY_AND_HEAD
+        + """
+    def forward(self, x):
+        return self.head(torch.tanh(self.body(x)))
+""",
+        start="for p in model.body.parameters():\n    p.requires_grad = epoch > 0\n",
+        tags=frozenset({"no gradient of inputs"}),
+        weight=0.5,
+    ),
+    _model(
         "frozen part",
         _BODY_AND_HEAD
         + """
@@ -337,6 +368,11 @@ distilled = F.kl_div(outputs.log_softmax(dim=1), soft, reduction="batchmean")
         setup="model = nn.DataParallel(Net())\n",
         tags=frozenset({"parallel"}),
         weight=2,
+    ),
+    _model(
+        "data parallel over listed devices",
+        setup="model = Net()\nmodel = torch.nn.DataParallel(model, device_ids=[0])\n",
+        tags=frozenset({"parallel"}),
     ),
     _model(
         "data parallel with several GPUs",

@@ -90,7 +90,7 @@ if global_step % accumulate == 0:
         "one cycle over len(train_loader)",
         _BACKWARD + _STEP + "scheduler.step()\n",
         "scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=lr, epochs=epochs, steps_per_epoch=len(train_loader))\n",
-        excludes=frozenset({"no loader", "no length"}),
+        excludes=frozenset({"no loader", "no length", "made late"}),
     ),
     _step(
         "cosine over all steps",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import textwrap
 from collections.abc import Iterable, Mapping
@@ -195,6 +196,19 @@ def data_class(values: Mapping[str, object]) -> Settings:
     return f"@dataclass\nclass Config:\n{fields}", "config = Config()\n", {name: f"config.{name}" for name in values}
 
 
+def module(values: Mapping[str, object]) -> Settings:
+    return "", "", {name: f"config.{name}" for name in values}
+
+
+def json_file(values: Mapping[str, object]) -> Settings:
+    return "", 'with open("config.json") as f:\n    config = json.load(f)\n', {name: f'config["{name}"]' for name in values}
+
+
+BESIDE = {
+    "module": lambda values: {"config.py": "".join(f"{name} = {value!r}\n" for name, value in values.items())},
+    "JSON file": lambda values: {"config.json": json.dumps(dict(values), indent=4) + "\n"},
+}
+"""What lies beside a script whose settings stand in another file."""
 SETTINGS = {
     "constants": constants,
     "capital constants": capitals,
@@ -202,4 +216,6 @@ SETTINGS = {
     "argparse": arguments,
     "namespace": namespace,
     "dataclass": data_class,
+    "module": module,
+    "JSON file": json_file,
 }
