@@ -66,7 +66,6 @@ class Proof:
     """A fact of the script that discharges an obligation without any edit."""
 
     of: Obligation
-    why: str
 
 
 @dataclass(frozen=True, eq=False)

@@ -291,7 +291,7 @@ def _loader_changes(context: Context, node: ast.AST, loaders: list[New]) -> Iter
     facts = context.facts
     obligations = tuple(dict.fromkeys(Obligation("inputs", loader.node) for loader in loaders))
     if all(sharded(context, loader) for loader in loaders):
-        yield from (Proof(one, "its sampler is distributed") for one in obligations)
+        yield from map(Proof, obligations)
         return
     others = [o for o in _others(context) if _edited_call(context, o) is node]
     problem, only = _obstacle(context, node, loaders), ""

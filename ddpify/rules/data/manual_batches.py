@@ -92,9 +92,9 @@ class _Maker:
         """What its change discharges."""
         return Obligation("inputs", self.node), Obligation("epoch", self.node)
 
-    def proofs(self, why: str) -> Iterator[Proof]:
+    def proofs(self) -> Iterator[Proof]:
         """Its obligations, discharged."""
-        return (Proof(one, why) for one in self.obligations)
+        return map(Proof, self.obligations)
 
     def refuse(self, message: str, fix: str = RECIPE, at: ast.AST | None = None) -> Finding:
         """The finding that leaves the batches as they are."""
@@ -117,7 +117,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     for node in dict.fromkeys(o.node for o in trained):
         maker = _Maker(context, node, [o for o in trained if o.node is node], [o for o in others if o.node is node])
         if all(o in context.facts.after.interpreter.sharded_by_script for o in maker.trained):
-            yield from maker.proofs("these are one rank's rows")
+            yield from maker.proofs()
         elif problem is not None:
             yield maker.refuse(*problem)
         elif context.options.batch_size == "per-rank":
@@ -133,7 +133,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
 def _whole_batches(maker: _Maker) -> Iterator[Finding | Proof]:
     """Each rank has whole batches, as is asked for: so it is with those that it draws for itself."""
     if maker.trained[0].path == batch_source.DRAW:
-        yield from maker.proofs("each rank draws a batch of its own")
+        yield from maker.proofs()
     else:
         fix = "leave --batch-size global here, or move the loop on by world_size batches at a time"
         yield maker.refuse("batches made by hand are divided among the ranks: --batch-size per-rank has no effect on them", fix)
@@ -170,7 +170,7 @@ def _share_where_received(maker: _Maker, placed: set[ast.AST]) -> Iterator[Chang
             return
         placed.add(call)
         yield maker.change(call, edit, "columns_of_rank" if maker.source.kind == "columns" else "rows_of_rank")
-    yield from maker.proofs("taken where training receives them")
+    yield from maker.proofs()
 
 
 def _edit(context: Context, node: ast.AST) -> tuple[Edit, str]:

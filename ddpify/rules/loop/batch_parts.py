@@ -40,10 +40,10 @@ def share_parts(context: Context, node: ast.Call, loss: Value, obligations: tupl
             if not context.facts.after.value(size).of_kind("world") and not context.sizes_a_batch(size):
                 more, needs = context.divided(size)
                 edits += more
-    why = "each rank has its own rows of each part of a batch"
     if not edits:
-        yield Proof(obligations[0], why)
+        yield Proof(obligations[0])
         return
+    why = "each rank has its own rows of each part of a batch"
     yield Change(CODE, why, context.tree.shown, node, tuple(edits), needs=needs, discharges=obligations)
 
 

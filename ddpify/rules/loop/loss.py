@@ -219,7 +219,7 @@ def _each_once(context: Context) -> Iterator[Change | Finding | Proof]:
             corrected |= set(item.redistributes) if isinstance(item, Change) else set()
             yield item
         elif corrected.issuperset(item.redistributes):
-            yield from (Proof(of, item.why) for of in item.discharges)
+            yield from map(Proof, item.discharges)
         else:
             why = "this loss shares an operand with another loss, and the two need different corrections of it"
             yield context.manual(CODE, item.node, why, _weighed(context, item.node), item.discharges, Safety.REVIEW)
@@ -233,7 +233,7 @@ def _judged(context: Context) -> Iterator[Change | Finding | Proof]:
     for node, loss in by_node.items():
         obligations = (Obligation("loss", node),)
         if coupled_losses.is_of_whole_batch(loss):
-            yield Proof(obligations[0], "computed from all ranks' rows")
+            yield Proof(obligations[0])
         elif not loss.of_kind("batch"):
             yield context.manual(CODE, node, *_unseen(context, node), obligations)
         elif functions := _unknown_rows(context, loss):
@@ -242,7 +242,7 @@ def _judged(context: Context) -> Iterator[Change | Finding | Proof]:
         elif loss.scale == "mean" and not computed_elsewhere(context, loss):
             yield from _mean(context, node, loss, obligations)
         elif loss.scale == "sum" and any(o.kind == "world" for o in loss.origins):
-            yield Proof(obligations[0], "a total over this rank's share of the batch")
+            yield Proof(obligations[0])
         elif loss.scale == "sum" and context.facts.is_edited(node) and isinstance(node.func, ast.Attribute) and not node.args:
             why = "this loss is a sum, and DDP averages gradients over ranks: it is multiplied by the number of ranks"
             edit = Replace(node.func.value, f"({{0}} * {context.names['world_size']})", (node.func.value,))
@@ -276,7 +276,7 @@ def _mean(context: Context, node: ast.Call, loss: Value, obligations: tuple[Obli
     elif loss.of_kind("part"):
         yield from batch_parts.share_parts(context, node, loss, obligations)
     else:
-        yield Proof(obligations[0], "an average over equally many samples on every rank")
+        yield Proof(obligations[0])
 
 
 def _corrected(context: Context, node: ast.Call, loss: Value, obligations: tuple[Obligation, ...]) -> Change | Finding:

@@ -135,7 +135,6 @@ EXAMPLES: tuple[Example, ...] = (
 
 
 _AGAIN = "loader.sampler.set_epoch(n) with a new n each time the loader starts again"
-_ORDERED = "it keeps the order of its data"
 
 
 @dataclass(frozen=True)
@@ -160,9 +159,10 @@ class _Feed:
         """That the epoch of the loader's sampler moves on."""
         return Obligation("epoch", self.loader.node)
 
-    def proof(self, why: str) -> Proof:
+    @property
+    def proof(self) -> Proof:
         """That nothing is to be done."""
-        return Proof(self.obligation, why)
+        return Proof(self.obligation)
 
     def by_hand(self, node: ast.AST, message: str, fix: str) -> Finding:
         """What the user has to do."""
@@ -170,7 +170,7 @@ class _Feed:
 
     def unless_ordered(self, node: ast.AST, message: str, fix: str) -> Finding | Proof:
         """What the user has to do where the loader shuffles."""
-        return self.proof(_ORDERED) if _keeps_order(self.context, self.loader) else self.by_hand(node, message, fix)
+        return self.proof if _keeps_order(self.context, self.loader) else self.by_hand(node, message, fix)
 
     def change(self, why: str, place: ast.stmt, text: _Text, epoch: str = "", needs: tuple[str, ...] = ()) -> Change:
         """The line before `place` that sets the epoch; without a number of it, the sampler's own is moved on by one."""
@@ -193,24 +193,20 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         loaders = [o for o in training.loaders if isinstance(o, New) and o.path not in batch_source.PATHS]
         for loader in sorted(loaders, key=lambda o: getattr(o.node, "lineno", 0)):
             feed, loop = _Feed(context, training, loader), _loop_over(training, loader)
-            if why := _needs_nothing(context, loader):
-                yield feed.proof(why)
+            if _needs_nothing(context, loader):
+                yield feed.proof
             elif loop is None:
                 yield from _restarted(feed, placed)
             elif (loop, loader.node) in seen:
-                yield feed.proof("set with the other backward calls of this loop")
+                yield feed.proof
             else:
                 seen.add((loop, loader.node))
                 yield _advanced(feed, loop, placed)
 
 
-def _needs_nothing(context: Context, loader: New) -> str:
-    """Why a loader is left alone; empty where it is not."""
-    if refused(context, loader):
-        return "it has no distributed sampler"
-    if not epoch_of(context, loader):
-        return "a stream has no sampler"
-    return "set_epoch is called" if _sets_epoch(context, loader) else ""
+def _needs_nothing(context: Context, loader: New) -> bool:
+    """Whether a loader is left alone: it has no distributed sampler, as a stream has none, or the script sets its epoch."""
+    return refused(context, loader) or not epoch_of(context, loader) or _sets_epoch(context, loader)
 
 
 def _restarted(feed: _Feed, placed: set[tuple[ast.AST, str]]) -> Iterator[Change | Finding | Proof]:
@@ -220,15 +216,15 @@ def _restarted(feed: _Feed, placed: set[tuple[ast.AST, str]]) -> Iterator[Change
     paths = {path for c in calls for path in c.func.paths()}
     begun = [(c.node, _gone_over(c)) for c in calls if _starts(context, c)] + list(_gone_through(context, loader))
     away = [node for node, _ in begun if not context.facts.is_edited(node)]
-    if "itertools.cycle" in paths and "iter" not in paths:
-        yield feed.proof("itertools.cycle goes through the first pass again and again, as it did")
+    if "itertools.cycle" in paths and "iter" not in paths:  # it goes through the first pass again and again, as it did
+        yield feed.proof
         return
     if away:
         yield feed.by_hand(away[0], "batches of the training loader are drawn here", _AGAIN)
         return
     starts = [(context.tree.statement(n), text) for n, what in begun if (text := _checked_text(context, what, loader)) is not None]
     if _starts_once(context, loader, calls):
-        yield feed.proof("it starts once")
+        yield feed.proof
         return
     if not starts or _remade(feed, len(starts)):
         message = "batches are drawn from this training loader without a loop over it"
@@ -236,7 +232,7 @@ def _restarted(feed: _Feed, placed: set[tuple[ast.AST, str]]) -> Iterator[Change
         return
     for place, text in starts:
         if (place, text.code) in placed:
-            yield feed.proof("set where it starts again")
+            yield feed.proof
         else:
             placed.add((place, text.code))
             yield feed.change(
@@ -324,10 +320,10 @@ def _advanced(feed: _Feed, loop: ast.For | ast.AsyncFor, placed: set[tuple[ast.A
     place, text = located
     epoch, needs = _epoch(context, feed.training, place), tuple[str, ...]()
     if (place, text.code) in placed:
-        return feed.proof("set with the other loaders of this loop")
+        return feed.proof
     if not epoch and _remade(feed):
         if _keeps_order(context, feed.loader):
-            return feed.proof(_ORDERED)
+            return feed.proof
         needs = ("from_rank_zero",)  # a sampler that is made for each epoch, by what knows no number of the epoch: rank 0 draws one
         epoch = f"int({context.names['from_rank_zero']}(torch.randint(2**31, ())))"
     placed.add((place, text.code))

@@ -90,8 +90,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             if any(pair[0] in model.objs for kind in kinds for pair in loop.loss.of_kind(kind))
         )
         if model.wrapped or model in facts.needs_no_wrapper:
-            why = "the model is wrapped" if model.wrapped else "its gradients are averaged before each step"
-            yield from (Proof(o, why) for o in discharged)
+            yield from map(Proof, discharged)
             continue
         if model.wrap is None:
             first = min(model.forwards, key=lambda n: getattr(n, "lineno", 0))
