@@ -308,7 +308,7 @@ def _called_there(run: Run, nodes: set[ast.AST], touched: set[Obj]) -> set[Obj]:
 def moved_by_hand(facts: Facts) -> Iterator[ast.expr]:
     """What the script itself moves by a gradient: `w.data -= rate * w.grad`, `w.data.add_(-rate * w.grad)`, `w.data = ...`."""
     for tree in facts.trees.values():
-        key = ("moved by hand", tree.root)
+        key = ("moved", tree.root)
         if key not in facts.project.memo:
             facts.project.memo[key] = list(_moved_by_hand(tree))
         yield from facts.project.memo[key]  # type: ignore[misc]

@@ -1,0 +1,1564 @@
+"""Small examples that show the messages which no example of a rule shows, nor a script of a table named here.
+
+A piece stands in a place of the script of `rule_examples.py`; a whole script may have modules beside it. `KEPT` is the first line of one
+that is not to be edited.
+"""
+
+from dataclasses import dataclass, field
+
+from rule_examples import script
+
+from ddpify import Options
+
+KEPT = "# ddpify: skip-file\n"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A script and the modules beside it, and what the conversion is asked for."""
+
+    text: str
+    options: Options
+    files: dict[str, str] = field(default_factory=dict)
+
+
+def piece(place: str, text: str, **options: object) -> Shown:
+    """A piece of a script in its place."""
+    return Shown(script(text, place), Options(**options))  # type: ignore[arg-type]
+
+
+def whole(text: str, files: dict[str, str] | None = None, **options: object) -> Shown:
+    """A whole script, with modules beside it."""
+    return Shown(text, Options(**options), files or {})  # type: ignore[arg-type]
+
+
+HEAD = """\
+import copy
+import os
+
+import torch
+import torch.nn as nn
+from torch.utils.data import DataLoader, TensorDataset
+
+train_set = TensorDataset(torch.ones(640, 8), torch.ones(640, 1))
+"""
+SET_UP = """\
+loader = DataLoader(train_set, batch_size=32, shuffle=True)
+model = nn.Linear(8, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+"""
+EPOCHS = """\
+for epoch in range(9):
+    for x, y in loader:
+"""
+BATCH = """\
+        loss = nn.functional.mse_loss(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+LOOP = EPOCHS + BATCH
+STEP = """\
+loss = criterion(model(x), y)
+optimizer.zero_grad()
+loss.backward()
+optimizer.step()
+"""
+ENGINE = (
+    KEPT
+    + """\
+import torch.nn.functional as F
+
+
+def update(model, optimizer, x, y):
+    optimizer.zero_grad()
+    loss = F.mse_loss(model(x), y)
+    loss.backward()
+    optimizer.step()
+"""
+)
+WITH_ENGINE = "from engine import update\n" + HEAD + SET_UP + EPOCHS + "        update(model, optimizer, x, y)\n"
+
+PRECISION = {
+    "apex: a compiled model": piece("model", "model = torch.compile(Net())\n", amp="apex-O1"),
+    "apex: a backward call in a larger statement": piece(
+        "step", "optimizer.zero_grad()\ndone = criterion(model(x), y).backward()\noptimizer.step()\n", amp="apex-O1"
+    ),
+    "a backward call of an object from a library": whole(
+        "import engines\n"
+        + HEAD
+        + SET_UP
+        + "engine = engines.Engine()\n"
+        + EPOCHS
+        + BATCH.replace("loss.backward()", "engine.backward(loss)"),
+        amp="torch",
+    ),
+    "apex: a backward call of an object from a library": whole(
+        "import engines\n"
+        + HEAD
+        + SET_UP
+        + "engine = engines.Engine()\n"
+        + EPOCHS
+        + BATCH.replace("loss.backward()", "engine.backward(loss)"),
+        amp="apex-O1",
+    ),
+    "apex at O2: training by a method of the model": whole(
+        HEAD
+        + """\
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 1)
+
+    def forward(self, x):
+        return self.fc(x)
+
+    def loss(self, x, y):
+        return nn.functional.mse_loss(self.fc(x), y)
+
+
+"""
+        + SET_UP.replace("nn.Linear(8, 1)", "Net()")
+        + EPOCHS
+        + """\
+        optimizer.zero_grad()
+        model.loss(x, y).backward()
+        optimizer.step()
+""",
+        amp="apex-O2",
+    ),
+    "apex at O2: a copy of the model": piece(
+        "loop", "import copy\nbest = copy.deepcopy(model)\nfor epoch in range(9):\n    train(epoch)\n", amp="apex-O2"
+    ),
+    "apex at O2: gradients that are read": piece(
+        "step", STEP.replace("optimizer.step()", "norm = sum(p.grad.norm() for p in model.parameters())\noptimizer.step()"), amp="apex-O2"
+    ),
+    "apex: parameters moved by hand": whole(
+        HEAD
+        + SET_UP.replace("optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n", "")
+        + EPOCHS
+        + """\
+        model.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        with torch.no_grad():
+            for p in model.parameters():
+                p -= 0.1 * p.grad
+""",
+        amp="apex-O1",
+    ),
+    "apex: a closure": piece(
+        "step",
+        "def closure():\n"
+        "    optimizer.zero_grad()\n"
+        "    loss = criterion(model(x), y)\n"
+        "    loss.backward()\n"
+        "    return loss\n"
+        "\n"
+        "optimizer.step(closure)\n",
+        amp="apex-O1",
+    ),
+    "apex: a model of float16": piece("model", "model = Net().cuda().half()\n", amp="apex-O1"),
+    "apex: probabilities compared in a module": whole(
+        WITH_ENGINE,
+        {"engine.py": ENGINE.replace("F.mse_loss(model(x), y)", "F.binary_cross_entropy(model(x).sigmoid(), y)")},
+        amp="apex-O1",
+    ),
+    "probabilities compared in a module": whole(
+        WITH_ENGINE,
+        {"engine.py": ENGINE.replace("F.mse_loss(model(x), y)", "F.binary_cross_entropy(model(x).sigmoid(), y)")},
+        amp="torch",
+    ),
+    "a model made in a module": whole(
+        "from engine import loader, model, optimizer\n" + HEAD + LOOP,
+        {"engine.py": KEPT + HEAD + SET_UP},
+        amp="apex-O1",
+    ),
+    "apex: an optimizer made after the training has begun": piece(
+        "loop",
+        "for epoch in range(9):\n"
+        "    train(epoch)\n"
+        "optimizer = torch.optim.Adam(model.parameters())\n"
+        "for epoch in range(9):\n"
+        "    train(epoch)\n",
+        amp="apex-O1",
+    ),
+    "apex: an optimizer for each epoch": piece(
+        "loop", "for epoch in range(9):\n    optimizer = torch.optim.Adam(model.parameters())\n    train(epoch)\n", amp="apex-O1"
+    ),
+    "apex taken out: what torch has not": whole(
+        "from apex import amp\n"
+        "from apex.optimizers import FusedAdam, FusedLAMB, FusedSGD\n"
+        "from apex.parallel import DistributedDataParallel\n"
+        + HEAD
+        + SET_UP
+        + """\
+flag = len(train_set) > 9
+second = FusedAdam(model.parameters(), 0.1, True)
+third = FusedAdam(model.parameters(), bias_correction=False)
+fourth = FusedAdam(model.parameters(), adam_w_mode=flag)
+fifth = FusedSGD(model.parameters(), lr=0.1, wd_after_momentum=True)
+sixth = FusedLAMB(model.parameters())
+model, optimizer = amp.initialize(model, optimizer, opt_level="O3", cast_model_outputs=torch.float32)
+pair = [amp.initialize(model, optimizer), 1]
+wrapped = DistributedDataParallel(model, gradient_predivide_factor=2.0)
+state = [amp.state_dict()]
+known = amp.load_state_dict(state[0])
+amp.register_float_function(torch, "sigmoid")
+"""
+        + EPOCHS
+        + """\
+        loss = nn.functional.mse_loss(model(x), y)
+        optimizer.zero_grad()
+        scale = amp.scale_loss(loss, optimizer)
+        with scale as scaled:
+            scaled.backward()
+        optimizer.step()
+""",
+        amp="torch",
+    ),
+    "torch's mixed precision taken out: what apex has not": whole(
+        HEAD
+        + SET_UP
+        + """\
+casting = torch.autocast("cuda")
+scalers = [torch.amp.GradScaler("cuda")]
+scaler = torch.amp.GradScaler("cuda")
+print(scaler.get_scale())
+"""
+        + EPOCHS
+        + """\
+        with casting:
+            loss = nn.functional.mse_loss(model(x), y)
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            more = nn.functional.mse_loss(model(x), y)
+        optimizer.zero_grad()
+        scaler.scale(loss + more).backward()
+        scaler.step(optimizer)
+        scaler.update()
+""",
+        amp="apex-O1",
+    ),
+    "mixed precision in a module": whole(
+        WITH_ENGINE,
+        {
+            "engine.py": ENGINE.replace("import torch.nn", "import torch\nimport torch.nn").replace(
+                "    loss = F.mse_loss(model(x), y)",
+                '    with torch.autocast("cuda", torch.bfloat16):\n        loss = F.mse_loss(model(x), y)',
+            )
+        },
+        amp="torch",
+    ),
+    "training steps in a module": whole(WITH_ENGINE, {"engine.py": ENGINE}, amp="torch"),
+    "an option that FusedAdam has not": piece(
+        "loop",
+        "optimizer = torch.optim.Adam(model.parameters(), amsgrad=True)\nfor epoch in range(9):\n    train(epoch)\n",
+        fused_adam=True,
+    ),
+    "apex: a model for each fold": whole(
+        HEAD + "loader = DataLoader(train_set, batch_size=32, shuffle=True)\n"
+        "parts = nn.ModuleList([nn.Linear(8, 1)])\n"
+        "optimizer = torch.optim.SGD(parts.parameters(), lr=0.1)\n"
+        + EPOCHS.replace("    for x", "    model = nn.Linear(8, 1)\n    for x")
+        + BATCH.replace("model(x)", "model(x) + parts[0](x)"),
+        amp="apex-O1",
+    ),
+    "apex: a model that is wrapped by then": whole(
+        "from torch.nn.parallel import DistributedDataParallel\n"
+        + HEAD
+        + SET_UP.replace("nn.Linear(8, 1)", "DistributedDataParallel(nn.Linear(8, 1))")
+        + LOOP,
+        amp="apex-O1",
+    ),
+    "apex: models without names": whole(
+        HEAD + "loader = DataLoader(train_set, batch_size=32, shuffle=True)\n"
+        "\n"
+        "\n"
+        "def trained(model, optimizer):\n"
+        "    for x, y in loader:\n" + BATCH + "\n"
+        "\n"
+        "def pair():\n"
+        "    model = nn.Linear(8, 1)\n"
+        "    return model, torch.optim.SGD(model.parameters(), lr=0.1)\n"
+        "\n"
+        "\n"
+        "trained(*pair())\n",
+        amp="apex-O1",
+    ),
+    "apex left as it is": whole(
+        "from apex import amp\n"
+        + HEAD
+        + SET_UP
+        + 'model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n'
+        + EPOCHS
+        + BATCH.replace("loss.backward()", "with amp.scale_loss(loss, optimizer) as scaled:\n            scaled.backward()"),
+        amp="keep",
+        ddp="apex",
+    ),
+    "steps in different places": piece(
+        "step",
+        "second = torch.optim.Adam(model.parameters())\n"
+        + STEP.replace(
+            "optimizer.step()", "if len(x) > 3:\n    optimizer.step()\nelse:\n    print(1)\nif len(x) > 4:\n    second.step()\n"
+        ),
+        amp="torch",
+    ),
+    "steps in several modules": whole(
+        WITH_ENGINE.replace("import update", "import update_more").replace("update(model", "update_more(model"),
+        {
+            "engine.py": ENGINE.replace(KEPT, "").replace("    optimizer.step()\n", "") + "\n"
+            "\n"
+            "def update_more(model, optimizer, x, y):\n"
+            "    from steps import step\n"
+            "\n"
+            "    update(model, optimizer, x, y)\n"
+            "    step(optimizer)\n",
+            "steps.py": "def step(optimizer):\n    optimizer.step()\n",
+        },
+        amp="torch",
+    ),
+    "gradients read far from the step": whole(
+        HEAD + SET_UP + "\n"
+        "\n"
+        "def clip():\n"
+        "    nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n"
+        "\n"
+        "\n"
+        "def step(moved):\n"
+        "    moved.step()\n"
+        "\n"
+        "\n"
+        + EPOCHS
+        + BATCH.replace("        optimizer.step()\n", "        clip()\n        step(torch.optim.SGD(model.parameters(), lr=0.1))\n"),
+        amp="torch",
+    ),
+    "no line for a grad scaler": whole(
+        HEAD + SET_UP + "\n"
+        "\n"
+        "class Loop:\n"
+        "    def run(self):\n"
+        "        for x, y in loader:\n"
+        "            loss = nn.functional.mse_loss(model(x), y)\n"
+        "            optimizer.zero_grad()\n"
+        "            loss.backward()\n"
+        "            self.step()\n"
+        "\n"
+        "    def step(self):\n"
+        "        optimizer.step()\n"
+        "\n"
+        "\n"
+        "first, second = Loop(), Loop()\n"
+        "first.run()\n"
+        "second.run()\n",
+        amp="torch",
+    ),
+}
+
+SPAWNED = """\
+import os
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+
+def train(rank, size):
+    os.environ["MASTER_ADDR"] = "localhost"
+    os.environ["MASTER_PORT"] = "29500"
+    dist.init_process_group("gloo", rank=rank, world_size=size)
+    model = DistributedDataParallel(nn.Linear(8, 1))
+    model(torch.ones(4, 8)).mean().backward()
+
+
+if __name__ == "__main__":
+    mp.spawn(train, args=(2,), nprocs=2)
+"""
+LAUNCHED = """\
+import argparse
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--local_rank", type=int, default=0)
+args = parser.parse_args()
+dist.init_process_group("nccl")
+torch.cuda.set_device(args.local_rank)
+model = DistributedDataParallel(nn.Linear(8, 1).cuda())
+model(torch.ones(4, 8)).mean().backward()
+"""
+MAIN = """\
+
+
+def main():
+    loader = DataLoader(train_set, batch_size=32, shuffle=True)
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(9):
+        for x, y in loader:
+            loss = nn.functional.mse_loss(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+
+"""
+CALLED = 'if __name__ == "__main__":\n    main()\n'
+
+PROCESSES = {
+    "spawned at two places": whole(SPAWNED + "    mp.spawn(train, args=(1,), nprocs=1)\n", launcher="torchrun"),
+    "spawned: with what a variable holds": whole(SPAWNED.replace("args=(2,)", "args=settings"), launcher="torchrun"),
+    "spawned: a rank that is computed": whole(SPAWNED.replace("rank=rank", "rank=8 + rank"), launcher="torchrun"),
+    "spawned: arguments by position": whole(SPAWNED.replace("rank=rank", '"env://"'), launcher="torchrun"),
+    "spawned: a group that a module starts": whole(
+        SPAWNED.replace('dist.init_process_group("gloo", rank=rank, world_size=size)', "group.start(rank, size)").replace(
+            "import os", "import os\n\nimport group"
+        ),
+        {
+            "group.py": "import torch.distributed as dist\n"
+            "\n"
+            "\n"
+            "def start(rank, size):\n"
+            '    dist.init_process_group("gloo", rank=rank, world_size=size)\n'
+        },
+        launcher="torchrun",
+    ),
+    "spawned: to torchrun": whole(SPAWNED, launcher="torchrun"),
+    "processes of the script's own": whole(
+        SPAWNED.replace(
+            "mp.spawn(train, args=(2,), nprocs=2)", "for rank in range(2):\n        mp.Process(target=train, args=(rank, 2)).start()"
+        ),
+        launcher="torchrun",
+    ),
+    "a local rank that a module declares": whole(
+        "from settings import args\n"
+        + LAUNCHED.replace("import argparse\n\n", "")
+        .replace("parser = argparse.ArgumentParser()\n", "")
+        .replace('parser.add_argument("--local_rank", type=int, default=0)\n', "")
+        .replace("args = parser.parse_args()\n", ""),
+        {
+            "settings.py": "import argparse\n\nparser = argparse.ArgumentParser()\n"
+            'parser.add_argument("--local_rank", type=int, default=0)\n'
+            "args = parser.parse_args()\n"
+            "print(args.local_rank)\n"
+        },
+        launcher="torchrun",
+    ),
+    "to spawn: an else of the main block": whole(HEAD + MAIN + CALLED + "else:\n    print(1)\n", launcher="spawn"),
+    "to spawn: a question": whole(HEAD + MAIN + CALLED.replace("main()", 'input("go? ")\n    main()'), launcher="spawn"),
+    "to spawn: exec": whole(HEAD + "exec('rate = 0.1')\n" + MAIN + CALLED, launcher="spawn"),
+    "to spawn: devices chosen late": whole(
+        HEAD + MAIN.replace("def main():\n", 'def main():\n    print(1)\n    os.environ["CUDA_VISIBLE_DEVICES"] = "0,1"\n') + CALLED,
+        launcher="spawn",
+    ),
+    "a generator seeded by the system": piece(
+        "data",
+        "order = torch.randperm(640, generator=torch.Generator())\n"
+        "generator = np.random.default_rng()\n"
+        "loader = DataLoader(train_set, batch_size=32, shuffle=True)\n"
+        "kept = generator.permutation(640)\n",
+    ),
+    "a random state restored during training": piece(
+        "batches", "state = torch.get_rng_state()\nfor x, y in loader:\n    update(x, y)\n    torch.set_rng_state(state)\n"
+    ),
+    "devices chosen by default": piece("start", 'os.environ.setdefault("CUDA_VISIBLE_DEVICES", args.gpu)\n'),
+    "to spawn: a list of one GPU": whole(
+        HEAD.replace("import os", "import argparse\nimport os")
+        + 'parser = argparse.ArgumentParser()\nparser.add_argument("--gpus", default="0")\nargs = parser.parse_args()\n'
+        + MAIN.replace("nn.Linear(8, 1)", 'nn.DataParallel(nn.Linear(8, 1).cuda(), device_ids=[int(i) for i in args.gpus.split(",")])')
+        + CALLED,
+        launcher="spawn",
+    ),
+    "a seed set by a module that is kept": whole(
+        WITH_ENGINE,
+        {
+            "engine.py": ENGINE.replace("import torch.nn", "import torch\nimport torch.nn").replace(
+                "    optimizer.zero", "    torch.manual_seed(7)\n    optimizer.zero"
+            )
+        },
+    ),
+    "workers that a module that is kept seeds": whole(
+        "from workers import seeded\n" + HEAD + SET_UP.replace("shuffle=True", "shuffle=True, num_workers=2, worker_init_fn=seeded") + LOOP,
+        {"workers.py": KEPT + "import numpy as np\n\n\ndef seeded(worker):\n    np.random.seed(worker)\n"},
+    ),
+    "an order drawn between epochs": whole(
+        HEAD
+        + """\
+import random
+
+from torch.utils.data import Dataset
+
+
+class Rows(Dataset):
+    def __init__(self):
+        self.rows = list(range(640))
+
+    def __len__(self):
+        return 640
+
+    def __getitem__(self, i):
+        return torch.ones(8) * self.rows[i], torch.ones(1)
+
+    def reorder(self):
+        random.shuffle(self.rows)
+        return self.rows[0]
+
+
+train_set = Rows()
+"""
+        + SET_UP
+        + LOOP.replace("    for x", "    first = train_set.reorder()\n    for x"),
+    ),
+    "devices chosen by a module": whole(
+        "import devices\n" + HEAD + SET_UP + LOOP + "devices.choose()\n",
+        {"devices.py": 'import os\n\n\ndef choose():\n    os.environ["CUDA_VISIBLE_DEVICES"] = "0"\n'},
+    ),
+    "spawned: a method": whole(
+        SPAWNED.replace("mp.spawn(train, args=(2,), nprocs=2)", "mp.spawn(lambda rank: train(rank, 2), nprocs=2)"), launcher="torchrun"
+    ),
+    "to spawn: devices chosen on a line with others": whole(
+        HEAD + MAIN.replace("def main():\n", 'def main():\n    print(1); os.environ["CUDA_VISIBLE_DEVICES"] = "0,1"\n') + CALLED,
+        launcher="spawn",
+    ),
+}
+
+COMMENTS = {
+    "a comment about no rule": piece("end", "print(1)  # ddpify: skip[X1]\n"),
+    "a comment about a change that is needed": piece("model", "model = Net()  # ddpify: skip\n"),
+    "a draft converted again": whole("import torch\n\n# ddpify: MANUAL DDP402: this loss may be a sum\nprint(torch.ones(1))\n"),
+    "a comment accepts a finding": piece(
+        "step", "loss = criterion(model(x), y).sqrt()\noptimizer.zero_grad()\nloss.backward()  # ddpify: skip\noptimizer.step()\n"
+    ),
+    "a script that stays": whole("# ddpify: skip-file\n" + HEAD + SET_UP + LOOP),
+    "a draft": piece("end", "for x in images:\n    model(x).sum().backward()\n", draft=True),
+    "what a comment says of a value": piece(
+        "step", "import tools\n\nrate = tools.rate()  # ddpify: replicate\n" + STEP.replace("loss.backward()", "(loss * rate).backward()")
+    ),
+    "code nested too deeply": piece("end", "print(" + "-" * 3000 + "1)\n"),
+    "a module that cannot be read": whole(HEAD + SET_UP + LOOP + "    import old\n", {"old.py": "print 'python 2'\n"}),
+    "a path taken for a script": whole("train.py"),
+}
+
+ROWS = """\
+x_train, y_train = torch.ones(640, 8), torch.zeros(640).long()
+"""
+RNN = """\
+rnn = nn.LSTM(8, 2)
+model = rnn
+"""
+
+DATA = {
+    "arguments of a loader that are not written out": piece("data", "given = (train_set, 32)\nloader = DataLoader(*given)\n"),
+    "a data set that is not written out": piece(
+        "data", "def options():\n    return {'dataset': train_set, 'batch_size': 32}\n\nloader = DataLoader(**options())\n"
+    ),
+    "a batch sampler, and batches for each rank": piece(
+        "data",
+        "class Rows:\n"
+        "    def __len__(self):\n"
+        "        return 20\n"
+        "\n"
+        "    def __iter__(self):\n"
+        "        return iter([[i] * 32 for i in range(20)])\n"
+        "\n"
+        "loader = DataLoader(train_set, batch_sampler=Rows())\n",
+        batch_size="per-rank",
+    ),
+    "a batch sampler that evaluates, too": piece(
+        "data",
+        "from torch.utils.data import BatchSampler, SequentialSampler\n"
+        "\n"
+        "batches = BatchSampler(SequentialSampler(train_set), 32, False)\n"
+        "loader = DataLoader(train_set, batch_sampler=batches)\nother = DataLoader(train_set, batch_sampler=batches)\n"
+        "for x, y in other:\n    print(x.sum())\n",
+    ),
+    "rows of a batch counted by the batch size": piece(
+        "batches", "for x, y in loader:\n    update(x[: args.batch_size], y[: args.batch_size])\n"
+    ),
+    "windows of time": piece(
+        "batches",
+        "out = torch.zeros(32, 8)\n"
+        "for i in range(0, 640, 32):\n"
+        "    x, y = images[i : i + 32], labels[i : i + 32]\n"
+        "    out = model(x + out[:, :1])\n"
+        "    loss = criterion(out, y)\n"
+        "    optimizer.zero_grad()\n    loss.backward()\n    optimizer.step()\n    out = out.detach()\n",
+    ),
+    "transposed data": piece(
+        "batches",
+        "rows = images.t()\nfor i in range(0, 640, 32):\n    update(rows[i : i + 32], labels[i : i + 32])\n",
+    ),
+    "slices of a data set": piece(
+        "batches",
+        "for i in range(0, 640, 32):\n    x, y = train_set[i : i + 32]\n    update(x, y)\n",
+    ),
+    "a table in a random order": piece(
+        "batches",
+        "import pandas as pd\n"
+        "\n"
+        "table = pd.read_csv('rows.csv')\n"
+        "table = table.sample(frac=1)\n"
+        "for i in range(0, 640, 32):\n"
+        "    update(images[i : i + 32], labels[i : i + 32])\n"
+        "    table.sample(frac=1)\n",
+    ),
+    "batches made by hand, one for each rank": piece(
+        "batches", "for i in range(0, 640, 32):\n    update(images[i : i + 32], labels[i : i + 32])\n", batch_size="per-rank"
+    ),
+    "batches made by hand in a module": whole(
+        "from batches import batches\n"
+        + HEAD
+        + SET_UP
+        + "for epoch in range(9):\n    for x, y in batches(torch.ones(640, 8), torch.ones(640, 1)):\n"
+        + BATCH,
+        {"batches.py": KEPT + "def batches(x, y):\n    for i in range(0, 640, 32):\n        yield x[i : i + 32], y[i : i + 32]\n"},
+    ),
+    "a download inside a condition": piece("start", "if not (digits := datasets.MNIST('data', download=True)):\n    print(digits)\n"),
+    "a download in a module that is kept": whole(
+        "import sets\n" + HEAD + SET_UP + LOOP,
+        {"sets.py": KEPT + "from torchvision import datasets\n\ndigits = datasets.MNIST('data', download=True)\n"},
+    ),
+    "files unpacked in a condition": piece(
+        "start", "import zipfile\n\nif zipfile.ZipFile('data.zip').extractall('data') is None:\n    print(1)\n"
+    ),
+    "a metric over a whole evaluation": piece(
+        "end",
+        "import torchmetrics\n"
+        "\n"
+        "metric = torchmetrics.Accuracy(task='binary')\n"
+        "model.eval()\n"
+        "with torch.no_grad():\n"
+        "    for i, (x, y) in enumerate(test_loader):\n"
+        "        metric.update(model(x), y)\n"
+        "        print(i)\n"
+        "print(metric.compute())\n",
+    ),
+    "batch norm in an evaluation": whole(
+        HEAD
+        + SET_UP.replace("nn.Linear(8, 1)", "nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8), nn.Linear(8, 1))")
+        + "test_loader = DataLoader(train_set, batch_size=32)\n"
+        + LOOP
+        + "    model.eval()\n"
+        "    total = 0.0\n"
+        "    with torch.no_grad():\n"
+        "        for x, y in test_loader:\n"
+        "            total += (model(x) - y).abs().sum().item()\n"
+        "    print(total)\n"
+        "    model.train()\n",
+        sync_bn="off",
+    ),
+    "batch norm and no evaluation mode": whole(
+        HEAD
+        + SET_UP.replace("nn.Linear(8, 1)", "nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8), nn.Linear(8, 1))")
+        + "test_loader = DataLoader(train_set, batch_size=32)\n"
+        + LOOP
+        + "    total = 0.0\n"
+        "    with torch.no_grad():\n"
+        "        for x, y in test_loader:\n"
+        "            total += (model(x) - y).abs().sum().item()\n"
+        "    print(total)\n",
+    ),
+    "an evaluation with an else": piece(
+        "end",
+        "total = 0.0\n"
+        "model.eval()\n"
+        "with torch.no_grad():\n"
+        "    for x, y in test_loader:\n"
+        "        total += model(x).sum().item()\n"
+        "    else:\n"
+        "        total += 1\n"
+        "print(total)\n",
+    ),
+    "an evaluation that draws from another loader": piece(
+        "end",
+        "total, more = 0.0, iter(test_loader)\n"
+        "model.eval()\n"
+        "with torch.no_grad():\n"
+        "    for x, y in test_loader:\n"
+        "        total += model(x).sum().item() + next(more)[0].sum().item()\n"
+        "print(total)\n",
+    ),
+    "an evaluation that hooks watch": piece(
+        "end",
+        "total, kept = 0.0, []\n"
+        "model.fc.register_forward_hook(lambda module, given, out: kept.append(out))\n"
+        "model.eval()\n"
+        "with torch.no_grad():\n"
+        "    for x, y in test_loader:\n"
+        "        total += model(x).sum().item()\n"
+        "print(total)\n",
+    ),
+    "an evaluation that prints": piece(
+        "end", "model.eval()\nwith torch.no_grad():\n    for x, y in test_loader:\n        print(model(x).sum().item())\n"
+    ),
+    "a loader without a batch size": piece("data", "loader = DataLoader(train_set, shuffle=True)\n"),
+    "loaders in a comprehension": piece(
+        "data", "loader = [DataLoader(TensorDataset(images, labels), batch_size=32) for _ in range(1)][0]\n"
+    ),
+    "something else that reads the training loader": piece(
+        "loop", "import tools\n\ntools.statistics(loader)\nfor epoch in range(9):\n    train(epoch)\n"
+    ),
+    "statistics of batch norm from the training loader": piece(
+        "loop",
+        "network = nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8))\n"
+        "network.train()\n"
+        "for x, y in loader:\n"
+        "    network(x)\n"
+        "for epoch in range(9):\n"
+        "    train(epoch)\n",
+    ),
+    "a data set that ignores its index": piece(
+        "data",
+        "class Drawn(Dataset):\n"
+        "    def __len__(self):\n"
+        "        return 640\n"
+        "\n"
+        "    def __getitem__(self, i):\n"
+        "        i = random.randrange(640)\n"
+        "        return images[i], labels[i]\n"
+        "\n"
+        "loader = DataLoader(Drawn(), batch_size=32)\n",
+    ),
+    "a sampler that is not known": piece(
+        "data", "import tools\n\nloader = DataLoader(train_set, batch_size=32, sampler=tools.sampler(train_set))\n"
+    ),
+    "an iterable data set of a library": piece(
+        "data",
+        "from torch.utils.data import IterableDataset\n"
+        "\n"
+        "class Lines(IterableDataset):\n"
+        "    pass\n"
+        "\n"
+        "loader = DataLoader(Lines(), batch_size=32)\n",
+    ),
+    "the length of a loader of an iterable data set": piece(
+        "data",
+        "from torch.utils.data import IterableDataset\n"
+        "\n"
+        "class Lines(IterableDataset):\n"
+        "    def __iter__(self):\n"
+        "        yield from zip(images, labels)\n"
+        "\n"
+        "loader = DataLoader(Lines(), batch_size=32)\nsteps = len(loader)\n",
+    ),
+    "a shape of training and of an evaluation": piece(
+        "end",
+        "def noisy(x):\n"
+        "    return model(x + torch.zeros(args.batch_size, 8))\n"
+        "\n"
+        "for x, y in loader:\n"
+        "    criterion(noisy(x), y).backward()\n"
+        "    optimizer.step()\n"
+        "for x, y in DataLoader(test_set, batch_size=args.batch_size):\n"
+        "    print(noisy(x))\n",
+    ),
+    "a shape computed from the batch size elsewhere": piece(
+        "end",
+        "half = args.batch_size // 2\n"
+        "for x, y in loader:\n"
+        "    noise = torch.zeros(half * 2, 8)\n"
+        "    criterion(model(x + noise), y).backward()\n"
+        "    optimizer.step()\n",
+    ),
+    "samples counted by a number computed from the batch size": piece(
+        "batches",
+        "seen, many = 0, args.batch_size * 2\nfor x, y in loader:\n    seen += len(x)\n    print(seen / many)\n    update(x, y)\n",
+    ),
+    "a state kept from batch to batch": piece(
+        "batches",
+        "state = torch.zeros(32, 2)\n"
+        "for i in range(0, 640, 32):\n"
+        "    x, y = images[i : i + 32], labels[i : i + 32]\n"
+        "    out = model(torch.cat([x[:, :6], state], 1))\n"
+        "    loss = criterion(out, y)\n"
+        "    optimizer.zero_grad()\n    loss.backward()\n    optimizer.step()\n    state = out.detach()\n",
+    ),
+    "slices put together again": piece(
+        "batches",
+        "for i in range(0, 640, 32):\n"
+        "    x, y = images[i : i + 32], labels[i : i + 32]\n"
+        "    update(torch.cat([x, x]), torch.cat([y, y]))\n",
+    ),
+    "batches of training and evaluation made by hand": piece(
+        "end",
+        "def rows(first):\n"
+        "    return images[first : first + 32], labels[first : first + 32]\n"
+        "\n"
+        "def every(trains):\n"
+        "    for i in range(0, 640, 32):\n"
+        "        x, y = rows(i)\n"
+        "        if trains:\n"
+        "            update(x, y)\n"
+        "        else:\n"
+        "            print(model(x))\n"
+        "\n"
+        "every(True)\n"
+        "every(False)\n",
+    ),
+    "a hidden state of training and evaluation": whole(
+        HEAD
+        + """\
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn, self.fc = nn.GRU(8, 8), nn.Linear(8, 1)
+
+    def forward(self, x, h):
+        out, h = self.rnn(x[None], h)
+        return self.fc(out[0]), h
+
+
+rows, wanted = torch.ones(640, 8), torch.ones(640, 1)
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(9):
+    h = torch.zeros(1, 32, 8)
+    for i in range(0, 640, 32):
+        out, h = model(rows[i : i + 32], h.detach())
+        loss = nn.functional.mse_loss(out, wanted[i : i + 32])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    with torch.no_grad():
+        print(model(rows[:32], h))
+"""
+    ),
+    "batch norm in a model without a name": whole(
+        HEAD + "loader = DataLoader(train_set, batch_size=32, shuffle=True)\n"
+        "test_loader = DataLoader(train_set, batch_size=32)\n"
+        "models = {'a': nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8), nn.Linear(8, 1))}\n"
+        "optimizer = torch.optim.SGD(models['a'].parameters(), lr=0.1)\n\n\ndef get():\n    return models['a']\n\n\n"
+        + LOOP.replace("model(x)", "get()(x)")
+        + "    get().eval()\n"
+        "    total = 0.0\n"
+        "    with torch.no_grad():\n"
+        "        for x, y in test_loader:\n"
+        "            total += (get()(x) - y).abs().sum().item()\n"
+        "    print(total)\n"
+        "    get().train()\n",
+        sync_bn="off",
+    ),
+    "predictions of a loader without a name": piece(
+        "end",
+        "outputs = []\n"
+        "model.eval()\n"
+        "with torch.no_grad():\n"
+        "    for x, y in DataLoader(test_set, batch_size=100):\n"
+        "        outputs += model(x).tolist()\n"
+        "print(outputs)\n",
+    ),
+    "an iterable data set that the clock chooses": piece(
+        "data",
+        "from torch.utils.data import IterableDataset\n"
+        "\n"
+        "class Lines(IterableDataset):\n"
+        "    def __iter__(self):\n"
+        "        yield from zip(images, labels)\n"
+        "\n"
+        "streams = [Lines(), Lines()]\nloader = DataLoader(streams[int(time.time()) % 2], batch_size=32)\n",
+    ),
+    "a sampler that the clock chooses": piece(
+        "data",
+        "from torch.utils.data import SequentialSampler\n"
+        "\n"
+        "samplers = [SequentialSampler(train_set), SequentialSampler(train_set)]\n"
+        "loader = DataLoader(train_set, batch_size=32, sampler=samplers[int(time.time()) % 2])\n",
+    ),
+    "a sampler that a setting names": piece("data", "loader = DataLoader(train_set, batch_size=32, sampler=args.sampler)\n"),
+}
+
+OUTPUT = {
+    "a print inside an expression": piece("step", STEP + "shown = print(loss) or 1\nreturn shown\n"),
+    "a bar with settings that are not written out": piece(
+        "batches", "settings = dict(leave=False)\nfor x, y in tqdm(loader, **settings):\n    update(x, y)\n"
+    ),
+    "a bar in a module that is kept": whole(
+        WITH_ENGINE.replace("in loader", "in bar(loader)").replace("import update", "import bar, update"),
+        {"engine.py": ENGINE + "\n\ndef bar(items):\n    from tqdm import tqdm\n\n    return tqdm(items)\n"},
+    ),
+    "a folder that hydra names": whole(
+        "import hydra\n\n" + HEAD + MAIN.replace("def main():", "@hydra.main(config_path='conf')\ndef main(settings):") + CALLED
+    ),
+    "what hydra writes": whole(
+        "import hydra\n\n"
+        + HEAD
+        + MAIN.replace("def main():", "@hydra.main(version_base='1.3', config_path='conf')\ndef main(settings):")
+        + CALLED
+    ),
+    "output of modules that are kept": whole(
+        WITH_ENGINE,
+        {
+            "engine.py": ENGINE.replace(
+                "import torch.nn",
+                "import logging\nimport os\n\nimport torch\nfrom loguru import logger\n\nimport torch.nn",
+            )
+            + "    print(loss)\n"
+            "    logging.info('%s', loss)\n"
+            "    logger.info(loss)\n"
+            "    os.makedirs('out')\n"
+            "    torch.save(loss, 'out/loss.pt')\n"
+        },
+    ),
+    "a logger that a module that is kept sets up": whole(
+        "from log import set_up\n" + HEAD + "log = set_up('out')\n" + SET_UP + LOOP + "    log.info('%s', epoch)\n",
+        {
+            "log.py": KEPT + "import logging\n"
+            "import os\n"
+            "\n"
+            "\n"
+            "def set_up(folder):\n"
+            "    os.makedirs(folder, exist_ok=True)\n"
+            "    log = logging.getLogger('train')\n"
+            "    path = os.path.join(folder, 'log.txt')\n"
+            "    log.addHandler(logging.FileHandler(path))\n"
+            "    return log\n"
+        },
+    ),
+    "a sweep": piece("loop", "import wandb\n\nwandb.init()\nfolder = wandb.restore('best.pt')\nfor epoch in range(9):\n    train(epoch)\n"),
+    "a file read where some ranks come by": piece(
+        "end", "torch.save(model.state_dict(), 'a.pt')\nif time.time() > 9:\n    model.load_state_dict(torch.load('a.pt'))\n"
+    ),
+    "a bar that has no switch": piece(
+        "batches", "import progressbar\n\nfor x, y in progressbar.ProgressBar()(loader):\n    update(x, y)\n"
+    ),
+    "a name from the clock where a file is read": piece(
+        "end",
+        "def name():\n"
+        "    return f'{os.getpid()}-{time.time()}.pt'\n"
+        "\n"
+        "if model.training:\n"
+        "    torch.save(model.state_dict(), 'a.pt')\n"
+        "model.load_state_dict(torch.load(name()))\n",
+    ),
+    "a temporary folder that is left early": piece(
+        "end",
+        "import tempfile\n"
+        "\n"
+        "def keep():\n"
+        "    with tempfile.TemporaryDirectory() as folder:\n"
+        "        torch.save(model.state_dict(), folder + '/a.pt')\n"
+        "        return torch.load(folder + '/a.pt')\n"
+        "\n"
+        "model.load_state_dict(keep())\n",
+    ),
+    "a free name looked for on some ranks": piece(
+        "batches",
+        "for x, y in loader:\n"
+        "    if update(x, y) > 9:\n"
+        "        i = 0\n"
+        "        while os.path.exists(f'run{i}'):\n"
+        "            i += 1\n"
+        "        os.makedirs(f'run{i}')\n",
+    ),
+    "a run whose settings all ranks read": piece(
+        "loop",
+        "import wandb\n"
+        "\n"
+        "settings = dict(config=vars(args))\n"
+        "wandb.init(**settings)\n"
+        "for epoch in range(wandb.config.epochs):\n"
+        "    train(epoch)\n",
+    ),
+    "a folder of a run": piece(
+        "loop",
+        "import wandb\n"
+        "\n"
+        "wandb.init()\n"
+        "writer = SummaryWriter(wandb.run.dir)\n"
+        "folder = wandb.use_artifact('data').download()\n"
+        "for epoch in range(9):\n"
+        "    train(epoch)\n",
+    ),
+}
+
+LOOPS = {
+    "parts of a batch in a module": whole(
+        WITH_ENGINE,
+        {
+            "engine.py": ENGINE.replace(
+                "    loss = F.mse_loss(model(x), y)", "    loss = sum(F.mse_loss(model(p), q) for p, q in zip(x.split(4), y.split(4))) / 8"
+            )
+        },
+    ),
+    "parts of a batch in a module, one after another": whole(
+        WITH_ENGINE,
+        {
+            "engine.py": KEPT + "import torch.nn.functional as F\n"
+            "\n"
+            "\n"
+            "def update(model, optimizer, x, y):\n"
+            "    for p, q in zip(x.split(4), y.split(4)):\n"
+            "        optimizer.zero_grad()\n"
+            "        F.mse_loss(model(p), q).backward()\n"
+            "        optimizer.step()\n"
+        },
+    ),
+    "a decision in a module, by the loss": whole(
+        WITH_ENGINE, {"engine.py": ENGINE.replace("    loss.backward()", "    if loss > 9:\n        return\n    loss.backward()")}
+    ),
+    "a decision in a module, by an evaluation": whole(
+        "from engine import train\n"
+        + HEAD
+        + SET_UP
+        + "test_loader = DataLoader(train_set, batch_size=32)\ntrain(model, optimizer, loader, test_loader)\n",
+        {
+            "engine.py": ENGINE + "\n"
+            "\n"
+            "def train(model, optimizer, loader, test_loader):\n"
+            "    best = 9.0\n"
+            "    for epoch in range(9):\n"
+            "        for x, y in loader:\n"
+            "            update(model, optimizer, x, y)\n"
+            "        total = sum(F.mse_loss(model(x), y).item() for x, y in test_loader)\n"
+            "        if total > best:\n"
+            "            break\n"
+            "        best = total\n"
+        },
+    ),
+    "an error that a module catches": whole(
+        WITH_ENGINE,
+        {
+            "engine.py": ENGINE.replace(
+                "    loss = F.mse_loss(model(x), y)\n    loss.backward()",
+                "    try:\n        loss = F.mse_loss(model(x), y)\n        loss.backward()\n    except RuntimeError:\n        return",
+            )
+        },
+    ),
+    "a file written where the loss is low": piece("step", STEP + "if loss < 0.1:\n    torch.save(model.state_dict(), 'low.pt')\n"),
+    "learning rates by the root of the number of ranks": piece("end", "print(1)\n", batch_size="per-rank", scale_lr="sqrt"),
+    "a learning rate that is not written out": piece(
+        "loop",
+        "options = dict(lr=0.1)\noptimizer = torch.optim.SGD(model.parameters(), **options)\nfor epoch in range(9):\n    train(epoch)\n",
+        batch_size="per-rank",
+        scale_lr="linear",
+    ),
+    "an optimizer that a module that is kept makes": whole(
+        "from engine import optimizer_of, update\n"
+        + HEAD
+        + SET_UP.replace("torch.optim.SGD(model.parameters(), lr=0.1)", "optimizer_of(model)")
+        + EPOCHS
+        + "        update(model, optimizer, x, y)\n",
+        {
+            "engine.py": ENGINE + "\n"
+            "\n"
+            "def optimizer_of(model):\n"
+            "    import torch\n"
+            "\n"
+            "    return torch.optim.SGD(model.parameters(), lr=0.1)\n"
+        },
+        batch_size="per-rank",
+        scale_lr="linear",
+    ),
+    "a number that a module that is kept adds up": whole(
+        "from engine import train\n" + HEAD + SET_UP + "for epoch in range(9):\n    print(train(model, optimizer, loader))\n",
+        {
+            "engine.py": ENGINE.replace("    optimizer.step()\n", "    optimizer.step()\n    return loss.item()\n") + "\n"
+            "\n"
+            "def train(model, optimizer, loader):\n"
+            "    total = 0.0\n"
+            "    for x, y in loader:\n"
+            "        total += update(model, optimizer, x, y)\n"
+            "    return total / len(loader)\n"
+        },
+    ),
+    "a meter of squared losses": piece(
+        "batches",
+        "class Meter:\n"
+        "    def __init__(self):\n"
+        "        self.sum = self.count = 0\n"
+        "\n"
+        "    def update(self, value, n):\n"
+        "        self.sum += value * n\n"
+        "        self.count += n\n"
+        "        self.avg = self.sum / self.count\n"
+        "\n"
+        "meter = Meter()\nfor x, y in loader:\n    meter.update(update(x, y) ** 2, len(x))\nprint(meter.avg)\n",
+    ),
+    "batches drawn in a module that is kept": whole(
+        "from engine import draw, update\n"
+        + HEAD
+        + SET_UP
+        + "for step in range(99):\n    x, y = draw(loader)\n    update(model, optimizer, x, y)\n",
+        {
+            "engine.py": ENGINE + "\n"
+            "\n"
+            "kept = {}\n"
+            "\n"
+            "\n"
+            "def draw(loader):\n"
+            "    if 'batches' not in kept:\n"
+            "        kept['batches'] = iter(loader)\n"
+            "    return next(kept['batches'])\n"
+        },
+    ),
+    "a loader in the head of a loop, and no number of the epoch": piece(
+        "loop",
+        "def once():\n"
+        "    for x, y in DataLoader(train_set, batch_size=32, shuffle=True):\n"
+        "        update(x, y)\n"
+        "\n"
+        "while evaluate() < 0.9:\n"
+        "    once()\n",
+    ),
+    "a momentum by the loss": piece("step", STEP + "optimizer.param_groups[0]['momentum'] = loss.item()\n"),
+    "a schedule by the loss": piece("step", STEP + "scheduler.step(loss.item())\n"),
+    "two losses that share an operand": piece(
+        "step",
+        "out = nn.functional.cross_entropy(model(x), y, reduction='sum')\n"
+        "weights = y.sum()\n"
+        "optimizer.zero_grad()\n"
+        "(out / weights).backward(retain_graph=True)\n"
+        "(out / len(x) + out / weights).backward()\n"
+        "optimizer.step()\n",
+    ),
+    "a loop of training and of evaluation": piece(
+        "end",
+        "for epoch in range(9):\n"
+        "    for phase, batches in (('train', loader), ('test', test_loader)):\n"
+        "        worst = 0.0\n"
+        "        for x, y in batches:\n"
+        "            loss = criterion(model(x), y)\n"
+        "            if phase == 'train':\n"
+        "                optimizer.zero_grad()\n"
+        "                loss.backward()\n"
+        "                optimizer.step()\n"
+        "            worst += loss.item() * len(x)\n"
+        "            seen = loss.item()\n"
+        "        print(phase, worst, seen)\n",
+    ),
+    "samples kept of the last batch": piece(
+        "batches", "for x, y in loader:\n    update(x, y)\n    shown = x\n\ndef show():\n    print(shown)\n\nshow()\n"
+    ),
+    "samples kept in an object": piece(
+        "batches", "kept = {}\nfor x, y in loader:\n    kept['x'], kept['loss'] = x, update(x, y)\nprint(kept['x'])\nprint(kept['loss'])\n"
+    ),
+    "batches drawn without a loop over the loader": piece(
+        "loop",
+        "def drawn():\n"
+        "    made = DataLoader(train_set, batch_size=32, shuffle=True)\n"
+        "    return next(iter(made))\n"
+        "\n"
+        "for step in range(9):\n"
+        "    update(*drawn())\n",
+    ),
+    "a random number inside a loop's head": piece(
+        "batches", "for x, y in loader:\n    while random.random() < 0.5:\n        update(x, y)\n"
+    ),
+}
+
+NORMED = "nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8), nn.Linear(8, 1))"
+PARALLEL = SET_UP.replace("nn.Linear(8, 1)", "nn.DataParallel(nn.Linear(8, 1).cuda())")
+PENALTY = """\
+        x.requires_grad_()
+        optimizer.zero_grad()
+        slope, = torch.autograd.grad(model(x).sum(), x, create_graph=True)
+        (slope.norm(2, dim=1) - 1).pow(2).mean().backward()
+"""
+
+MODELS = {
+    "a network in training mode that is not trained": whole(
+        HEAD
+        + SET_UP.replace("nn.Linear(8, 1)", NORMED)
+        + """\
+
+
+class Teacher(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8), nn.Linear(8, 1))
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+teacher = Teacher()
+"""
+        + LOOP.replace("mse_loss(model(x), y)", "mse_loss(model(x), teacher(x).detach())"),
+    ),
+    "layers asked whether they are batch norm": whole(
+        HEAD
+        + SET_UP.replace("nn.Linear(8, 1)", NORMED)
+        + EPOCHS.replace(
+            "    for x",
+            "    for layer in model.modules():\n"
+            "        if isinstance(layer, nn.BatchNorm1d):\n"
+            "            layer.momentum = 0.1 / (1 + epoch)\n"
+            "    for x",
+        )
+        + BATCH,
+    ),
+    "batch norm that runs twice": whole(
+        HEAD + SET_UP.replace("nn.Linear(8, 1)", NORMED) + LOOP.replace("model(x), y", "model(x) + model(-x), y")
+    ),
+    "a lazy layer": piece(
+        "model",
+        "class Net(nn.Module):\n"
+        "    def __init__(self):\n"
+        "        super().__init__()\n"
+        "        self.fc = nn.LazyLinear(2)\n"
+        "\n"
+        "    def forward(self, x):\n"
+        "        return self.fc(x)\n"
+        "\n"
+        "model = Net()\n",
+    ),
+    "state dicts around a part in DataParallel": whole(
+        HEAD
+        + """\
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.features = nn.DataParallel(nn.Linear(8, 8))
+        self.head = nn.Linear(8, 1)
+
+    def forward(self, x):
+        return self.head(self.features(x))
+
+
+"""
+        + SET_UP.replace("nn.Linear(8, 1)", "Net().cuda()")
+        + LOOP
+        + "torch.save(model.state_dict(), 'model.pt')\n"
+    ),
+    "a device in a module that is kept": whole(
+        WITH_ENGINE, {"engine.py": ENGINE.replace("    optimizer.zero", "    x, y = x.to('cuda:0'), y.to('cuda:0')\n    optimizer.zero")}
+    ),
+    "inputs that DataParallel moved": whole(
+        HEAD + PARALLEL + LOOP + "with torch.no_grad():\n"
+        "    for x, y in DataLoader(train_set, batch_size=32):\n"
+        "        print(model(x).sum())\n"
+    ),
+    "gradients of rows in a module that is kept": whole(
+        WITH_ENGINE,
+        {"engine.py": ENGINE.replace("    loss = ", "    x.requires_grad_()\n    loss = ") + "    print(x.grad.abs().max())\n"},
+    ),
+    "a layer that is added during training": piece("epoch", "model.extra = nn.Linear(2, 2)\n"),
+    "a wrapper by an option that cannot be asked again": whole(
+        "import argparse\n"
+        + HEAD
+        + SET_UP
+        + """\
+parser = argparse.ArgumentParser()
+parser.add_argument("--parallel", action="store_true")
+args = parser.parse_args()
+if args.parallel and len(os.listdir(".")) > 3:
+    model = nn.DataParallel(model)
+model.load_state_dict(torch.load("old.pt"))
+"""
+        + LOOP
+        + "torch.save(model.state_dict(), 'model.pt')\n"
+    ),
+    "a function that is handed DataParallel for its keys": whole(
+        "from keep import keep\n" + HEAD + PARALLEL + LOOP + "keep(model)\n",
+        {"keep.py": KEPT + "import torch\n\n\ndef keep(model):\n    torch.save(model.state_dict(), 'model.pt')\n"},
+    ),
+    "a test for DataParallel": whole(
+        HEAD
+        + PARALLEL
+        + "if isinstance(model, nn.DataParallel):\n    print(1)\n"
+        + LOOP
+        + "    print(isinstance(model, nn.DataParallel))\n"
+    ),
+    "an attribute of a model that is wrapped on one way": whole(
+        HEAD + SET_UP + "other = nn.Linear(8, 1)\n" + LOOP + "for each in (model, other):\n    print(each.in_features)\n"
+    ),
+    "an attribute of what may be a model that is wrapped": whole(
+        HEAD
+        + SET_UP
+        + "other = nn.Linear(8, 1)\n"
+        + LOOP
+        + "def either(first):\n    return model if first else other\n\nprint(either(len(train_set) > 9).in_features)\n"
+    ),
+    "a library that is handed the model": piece("step", STEP + "import tools\n\ntools.prune(model)\n"),
+    "parameters written in a module by a library": whole(
+        WITH_ENGINE,
+        {
+            "engine.py": ENGINE.replace("import torch.nn", "import tools\nimport torch.nn")
+            + "    for p in model.parameters():\n        p.data.mul_(tools.factor())\n"
+        },
+    ),
+    "keys of a DataParallel that needs no wrapper": whole(
+        HEAD
+        + """\
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 1)
+
+    def forward(self, x):
+        return self.fc(x)
+
+    def loss(self, x, y):
+        return nn.functional.mse_loss(self.fc(x), y)
+
+
+"""
+        + PARALLEL.replace("nn.Linear(8, 1)", "Net()")
+        + EPOCHS
+        + """\
+        optimizer.zero_grad()
+        out = model(x)
+        out.mean().backward(retain_graph=True)
+        nn.functional.mse_loss(out, y).backward()
+        optimizer.step()
+torch.save(model.state_dict(), "model.pt")
+"""
+    ),
+    "a second backward call in a module that is kept": whole(
+        WITH_ENGINE, {"engine.py": ENGINE.replace("    loss.backward()", "    loss.backward(retain_graph=True)\n    loss.backward()")}
+    ),
+    "apex: a second backward call in a module that is kept": whole(
+        WITH_ENGINE,
+        {"engine.py": ENGINE.replace("    loss.backward()", "    loss.backward(retain_graph=True)\n    loss.backward()")},
+        ddp="apex",
+    ),
+    "apex: activations computed again": whole(
+        HEAD.replace("import torch\n", "import torch\nfrom torch.utils.checkpoint import checkpoint\n")
+        + """\
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.fc = nn.Linear(8, 8), nn.Linear(8, 1)
+
+    def forward(self, x):
+        return self.fc(checkpoint(self.first, x, use_reentrant=True))
+
+
+"""
+        + SET_UP.replace("nn.Linear(8, 1)", "Net()")
+        + LOOP,
+        ddp="apex",
+    ),
+    "a gradient penalty in a module that is kept": whole(
+        WITH_ENGINE,
+        {
+            "engine.py": ENGINE.replace("import torch.nn", "import torch\nimport torch.nn").replace(
+                "    loss = ",
+                "    x.requires_grad_()\n"
+                "    slope, = torch.autograd.grad(model(x).sum(), x, create_graph=True)\n"
+                "    (slope.norm(2, dim=1) - 1).pow(2).mean().backward()\n"
+                "    loss = ",
+            )
+        },
+    ),
+    "a model turned to half in a module that is kept": whole(
+        WITH_ENGINE + "    half(model)\n", {"engine.py": ENGINE + "\n\ndef half(model):\n    model.half()\n"}
+    ),
+    "a model moved to the CPU in a module that is kept": whole(
+        "from keep import keep\n" + WITH_ENGINE + "    keep(model)\n",
+        {
+            "engine.py": ENGINE,
+            "keep.py": KEPT + "import torch\n"
+            "\n"
+            "\n"
+            "def keep(model):\n"
+            "    model.cpu()\n"
+            "    torch.save(model.state_dict(), 'model.pt')\n"
+            "    model.cuda()\n",
+        },
+    ),
+    "a teacher in DataParallel with more arguments": whole(
+        HEAD
+        + "teacher = nn.DataParallel(nn.Linear(8, 1).cuda(), [0], 0, 0)\n"
+        + SET_UP
+        + LOOP.replace("mse_loss(model(x), y)", "mse_loss(model(x), teacher(x).detach())")
+        + "torch.save(teacher.state_dict(), 'teacher.pt')\n",
+    ),
+}
+
+EXAMPLES: dict[str, Shown] = {**PRECISION, **PROCESSES, **COMMENTS, **DATA, **OUTPUT, **LOOPS, **MODELS}
+
+# the scripts of the tables that show further messages
+FROM_TABLES = (
+    "a DataParallel in the dict that is saved",
+    "a DataParallel that is read back and trained on",
+    "a backward hook that cuts gradients",
+    "a backward of its own that cuts",
+    "a buffer that a validation gives another loader's rows",
+    "a buffer that follows the mean of the batches",
+    "a closure for every batch",
+    "a closure, in float16",
+    "a collate function that leaves samples out",
+    "a data set that is shuffled in each epoch",
+    "a dated folder, named in a module of settings that is read name by name",
+    "a factor that the first batch sets",
+    "a flag, clipping and accumulation, to float16",
+    "a generator of batches that evaluates, too",
+    "a loader by functools.partial",
+    "a loader that a function of an unknown package may have made",
+    "a loader that is not edited: NeighborLoader",
+    "a loader that is not edited: create_loader",
+    "a logger set up in a local module",
+    "a loss divided by the size of the data set",
+    "a meter that is reset to more than nothing",
+    "a method of the model inside a DataParallel",
+    "a model that chooses, at O1",
+    "a model whose layers get other parameters before each run",
+    "a package's loss of labels in a list and in an array",
+    "a penalty on slopes, apex O2",
+    "a pool of earlier images that others look into",
+    "a pool of earlier images, from which a step draws",
+    "a row for each sample, repeated by a tuple",
+    "a running total in a file while it grows",
+    "a score by sklearn of each batch that is no average, kept in a list",
+    "a second model that is trained on attacked samples by a function of its own",
+    "a seed by a library",
+    "a shadow's checkpoint with the prefix of DataParallel",
+    "a split by two subset samplers",
+    "a step that is made only where there is a writer",
+    "a step that may run out of memory",
+    "a step's loss in a record that a module saves",
+    "a stream that is split where its workers start",
+    "a stream whose epoch is set through the loader",
+    "a table of hits that is made shares of as it grows",
+    "a table of pandas",
+    "a tagger with other targets by then",
+    "a teacher in DataParallel, whose keys keep its prefix",
+    "a trainer that trains and saves itself",
+    "activations that are computed again, the older way, with a part that rests",
+    "amp by a flag, to apex O2",
+    "amp by a flag, to none",
+    "an accuracy over a bucket sampler's batches",
+    "an array of indices shuffled in place",
+    "an iteration that ends before its step",
+    "an iterator of torchtext",
+    "an order that is sorted from draws",
+    "an own sampler that learns from the losses",
+    "cells that a function counts in evaluation",
+    "columns of a number that is written twice",
+    "columns of one thing and rows of another",
+    "even batches",
+    "folders made in every way",
+    "folds by samplers, in a function that seeds and resets",
+    "gradients asked for and set",
+    "gradients clamped by a hook, under a scaler",
+    "gradients clipped by the loss",
+    "gradients clipped more often than the optimizer steps",
+    "gradients of outputs clamped by a hook",
+    "hits divided by the samples seen, counted by steps",
+    "keys of a wrapper that a question elsewhere asks for",
+    "labels of a batch, kept by a trainer",
+    "labels that number a batch's rows",
+    "labels that training corrects in its data",
+    "lists of phases in one dict, of batches and of samples",
+    "losses of several forwards, apex O2",
+    "micro-batches by chunks of a large batch",
+    "micro-batches by splits of so many rows",
+    "noise of several sizes",
+    "one of too many networks",
+    "outputs that become numbers of numpy, in float16",
+    "phases, and a best model, in float16",
+    "predictions written to a csv file",
+    "results that a loop over the training loader writes for each batch",
+    "resumed before the wrap, from keys with the prefix of DataParallel",
+    "rows beside those of other places, numbered by torch.arange(n - 1, -1, -1)",
+    "rows grouped by a number that the sampler is given",
+    "rows read by h5py as if to change them",
+    "rows that an lstm reads along, less what they have in common",
+    "rows that only one of two kinds of heads may combine, and targets that both get",
+    "samples moved along gradients of the training, at O1",
+    "samples of a distribution beside noise",
+    "samples that are written first, and read by the loader",
+    "settings of a module by its name",
+    "slices by the start of each batch",
+    "statistics of an averaged model, over the training data",
+    "tensors as long as the longest sample",
+    "the folder that a board has chosen, and files in it",
+    "the model moved to the CPU to be saved",
+    "totals over a window, divided by the samples in it",
+    "two branches, with and without, to float16",
+    "two models of apex, to torch",
+    "updates written out, in float16",
+    "weights that a function of the script draws again between two trainings",
+    "windows of time",
+    "windows of tokens, and the same one later",
+    "words numbered in the order of a set",
+)
+
+NEVER_SHOWN = {
+    "said where ddpify itself fails, or is called with a path in the place of a text": (
+        "please report this with the script",
+        " is taken as a script's text",
+        "to read a file, pass pathlib.Path(...)",
+        "the result is not checked; review every line",
+        "the file is left as it was",
+        "the code is nested too deeply to be analysed",
+    ),
+    "said where no rule says anything, which is so of no script known": (
+        "nothing was found that gives each rank a different part of this loader's data: all ranks may train on the same samples",
+        "this loss may not be a mean over the samples of all ranks: the gradients may differ from the original's",
+        "nothing was found that sets the epoch of this loader's sampler: every epoch may have the same order",
+    ),
+    "no message: a docstring of the text that is written, or a key": (
+        "Join the process group that torchrun describes, or be a group of one.",
+        '"""What one of the spawned processes does."""',
+        "gradients of unequal batches",
+    ),
+    "no example yet": (
+        "this is to be done by hand; the comment goes once it is",
+        "this place is not marked",
+        "this model is made anew while the training goes on, and amp.initialize runs once",
+        " arguments by position where it takes ",
+        "it has no parameter ",
+        " is given twice",
+        "said to be each rank's own",
+        "the process group is joined inside a function",
+        "choose the devices before the main function is called",
+        "functions read {}, which only a part of the script knows",
+        "the devices are chosen on a line with other statements",
+        "give it a line of its own",
+        "what runs when the file is imported cannot be moved into a function ({})",
+        "what runs before the processes start needs ",
+        "not applied, because the script has no variable for its device: ",
+        "write it by hand",
+        "the script is too large to be analysed to its end, so that nothing is known of the rest",
+        "these slices are put together again, so that they may be windows of one sequence, not rows of samples",
+        "`{}` is drawn at each step, too, and the analysis could not tell its batch dimension",
+        "`{}` is made for the batches of the training, and elsewhere",
+        "a state made for the batches of the training is used elsewhere, too",
+        "its loader has no name",
+        "this loader feeds training",
+        "this makes the batches of both the training and an evaluation: the evaluation would be cut, too",
+        "this iterable data set is made from values that differ between ranks: samples would be missed and repeated",
+        "each rank would find another free name",
+        "give the run's settings one by one, so that it can be switched off on other ranks",
+        "every rank reads `{}`, and only rank 0 has a run: the others would fail",
+        "this loss shares an operand with another loss, and the two need different corrections of it",
+        "`{}` is of this rank's part of the data in training, and of all of it in evaluation, in the same loop",
+        "sum {} over the ranks where the loop trained, and only there",
+        "the samples shown here are from rank 0's part of the data",
+        "the values shown here are those of rank 0's last batch",
+        "this random number decides how the training goes on, and every rank draws another: the ranks would hang or drift apart",
+        "`.{}()` moves the model's parameters after it is wrapped: DDP would go on averaging gradients of the old ones",
+        "save a copy instead: {k: v.cpu() for k, v in model.module.state_dict().items()}",
+        "{k: v.cpu() for k, v in model.state_dict().items()}, or copy.deepcopy(model).cpu()",
+        "moving the model to the CPU and back would detach it from DDP: save a copy of its state",
+        "these gradients are averaged by a call, after apex has looked for overflows: ranks could skip different steps",
+        'with torch.autocast("cuda", enabled=False): around it, with .float() on what it compares; or BCEWithLogitsLoss on logits',
+        "take it out there",
+        "there is no line where a grad scaler can be made that all of the training reaches",
+        "the optimizer has no name where its gradients are read",
+        "the steps of one iteration are taken in several modules",
+        "the steps of one iteration stand in different places",
+        "gradients are read in another module before they are unscaled",
+        "gradients are read here, and the analysis could not tell which optimizer step uses them",
+        "apex's mixed precision is left as it is: --amp {} has no effect on it",
+        "take apex out of the script first",
+        "this choice of devices comes after the group is joined: without a launcher, make it in the shell",
+        " imports this module as a part of {}, and does not find there what it now imports",
+        "put {} on that script's sys.path",
+    ),
+}
