@@ -47,7 +47,7 @@ def templates(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
 
 
 def _is_prose(text: str) -> bool:
-    if not PROSE.search(OF_PYTHON.sub("()", text)):
+    if "\\" in text or not PROSE.search(OF_PYTHON.sub("()", text)):  # a regular expression, or no sentence
         return False
     for code in (text, f"({text})", f"{text}\n    pass"):
         with contextlib.suppress(SyntaxError):
