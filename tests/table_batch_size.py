@@ -45,6 +45,37 @@ SCRIPTS: dict[str, Script] = {
             optimizer.step()
 """,
     ),
+    "a size of one by default, another by the arguments": Script(
+        """
+        parser = argparse.ArgumentParser()
+        parser.add_argument("-b", "--batch-size", type=int, default=1)
+        args = parser.parse_args()
+        model = nn.Linear(8, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        loader = DataLoader(TensorDataset(x, y.float()), batch_size=args.batch_size, shuffle=True, drop_last=True)
+        for epoch in range(2):
+            for features, labels in loader:
+                loss = F.binary_cross_entropy_with_logits(model(features).squeeze(1), labels)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+        args=("--batch-size", "6"),
+    ),
+    "a size of one, which no argument changes": Script(
+        """
+        model = nn.Linear(8, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        loader = DataLoader(TensorDataset(x, y.float()), batch_size=1, shuffle=True)
+        for epoch in range(2):
+            for features, labels in loader:
+                loss = F.binary_cross_entropy_with_logits(model(features).squeeze(1), labels)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+        told=("DDP303",),
+    ),
     "half the batch": Script(
         """
     parser = argparse.ArgumentParser()

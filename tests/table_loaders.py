@@ -2800,5 +2800,42 @@ SCRIPTS: dict[str, Script] = {
             "torchvision/datasets.py": _FETCHED,
         },
     ),
+    "two of the loaders that one function makes, zipped before the loop": Script(
+        """
+        import config
+
+
+        def near(train):
+            return DataLoader(TensorDataset(x[:24], y[:24]) if train else TensorDataset(x[24:36], y[24:36]), batch_size=6, shuffle=True)
+
+
+        def far(train):
+            return DataLoader(TensorDataset(x[12:36], y[12:36]) if train else TensorDataset(x[:12], y[:12]), batch_size=6, shuffle=True)
+
+
+        def get_loader(name, train=True):
+            if name == "near":
+                return near(train)
+            elif name == "far":
+                return far(train)
+
+
+        def fit(net, source, target):
+            optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+            for epoch in range(3):
+                pairs = enumerate(zip(source, target))
+                for step, ((rows, kinds), (others, _)) in pairs:
+                    loss = F.cross_entropy(net(rows), kinds) + 0.1 * net(others).pow(2).mean()
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+
+
+        source, target = get_loader(config.source), get_loader(config.target)
+        net = nn.Linear(8, 2)
+        fit(net, source, target)
+        """,
+        files={"config.py": 'source = "near"\ntarget = "far"\n'},
+    ),
 }
 SCRIPTS = on_three(SCRIPTS)

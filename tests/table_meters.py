@@ -556,4 +556,50 @@ SCRIPTS |= {
         ),
         told=("DDP404",),
     ),
+    "a logger of the names that a dict is written with": Script(
+        """
+        FREQ = 3
+
+
+        class Logger:
+            def __init__(self):
+                self.total_steps = 0
+                self.running = {}
+
+            def show(self):
+                print([self.running[k] / FREQ for k in sorted(self.running.keys())])
+                for k in self.running:
+                    self.running[k] = 0.0
+
+            def push(self, metrics):
+                self.total_steps += 1
+                for key in metrics:
+                    if key not in self.running:
+                        self.running[key] = 0.0
+                    self.running[key] += metrics[key]
+                if self.total_steps % FREQ == FREQ - 1:
+                    self.show()
+                    self.running = {}
+
+
+        def loss_of(out, kinds):
+            right = (out.argmax(1) == kinds).float()
+            return F.cross_entropy(out, kinds), {"right": right.mean().item(), "wrong": (right < 1).float().mean().item()}
+
+
+        model = nn.Linear(8, 2)
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        logger = Logger()
+        for epoch in range(2):
+            for data, target in loader:
+                loss, metrics = loss_of(model(data), target)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                logger.push(metrics)
+            print("steps", logger.total_steps)
+        """,
+        same=("steps",),
+    ),
 }

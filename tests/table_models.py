@@ -2798,3 +2798,89 @@ SCRIPTS |= {
     "classes derived from a sequence that are given their layers by what they derive from": Script(_derived(_MADE, 1)),
     "such classes with a layer that compares the samples of a batch": Script(_derived(_MADE, 0), told=("DDP402",)),
 }
+
+_FLOW = """
+from torch import nn
+
+from .parts import head, layer
+
+
+class Flow(nn.Module):
+    def __init__(self, wide):
+        super().__init__()
+        self.body, self.head = layer(8, wide), head(wide)
+
+    def forward(self, rows):
+        return self.head(self.body(rows))
+
+    def weights(self):
+        return [p for name, p in self.named_parameters() if "weight" in name]
+
+    def biases(self):
+        return [p for name, p in self.named_parameters() if "bias" in name]
+
+
+def small(data=None):
+    net = Flow(4)
+    if data is not None:
+        net.load_state_dict(data)
+    return net
+
+
+def large(data=None):
+    net = Flow(6)
+    if data is not None:
+        net.load_state_dict(data)
+    return net
+"""
+_ZOO = {
+    "zoo/__init__.py": "from .flow import *\n",
+    "zoo/flow.py": _FLOW,
+    "zoo/parts.py": "from torch import nn\n\n\ndef layer(a, b=8):\n    return nn.Sequential(nn.Linear(a, b), nn.Tanh())\n\n\n"
+    "def head(wide):\n    return nn.Linear(wide, 2)\n",
+}
+_DEEP = "from torch import nn\n\n\ndef made(wide):\n    return nn.Sequential(nn.Linear(8, wide), nn.Tanh(), nn.Linear(wide, 2))\n"
+_CHOSEN = """
+import zoo
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--arch", default="small")
+args = parser.parse_args()
+net = {made}
+groups = {groups}
+net = nn.DataParallel(net).cuda() if torch.cuda.is_available() else net
+loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+optimizer = torch.optim.SGD(groups, lr=0.1)
+for epoch in range(2):
+    for rows, kinds in loader:
+        loss = F.cross_entropy(net(rows), kinds)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+SCRIPTS |= {
+    "one of what a package imports from its modules, by a name": Script(
+        _CHOSEN.format(made="zoo.__dict__[args.arch](None)", groups='[{"params": net.biases(), "lr": 0.2}, {"params": net.weights()}]'),
+        files=_ZOO,
+    ),
+    "a function of a module that a text names": Script(
+        _CHOSEN.format(made="eval('zoo.' + args.arch + '.made')(wide=4)", groups="net.parameters()"),
+        args=("--arch", "deep"),
+        files={
+            "zoo/__init__.py": "import zoo.flat\nimport zoo.deep\n",
+            "zoo/flat.py": "from torch import nn\n\n\ndef made(wide):\n    return nn.Linear(8, 2)\n",
+            "zoo/deep.py": _DEEP,
+        },
+    ),
+    "a function of a module that a text names, one of which compares samples": Script(
+        _CHOSEN.format(made="eval('zoo.' + args.arch + '.made')(wide=4)", groups="net.parameters()"),
+        args=("--arch", "deep"),
+        files={
+            "zoo/__init__.py": "import zoo.flat\nimport zoo.deep\n",
+            "zoo/flat.py": "from torch import nn\n\n\nclass Flat(nn.Linear):\n    def forward(self, rows):\n"
+            "        return super().forward(rows - rows.mean(0))\n\n\ndef made(wide):\n    return Flat(8, 2)\n",
+            "zoo/deep.py": _DEEP,
+        },
+        told=("DDP402",),
+    ),
+}

@@ -365,7 +365,7 @@ def uncovered(facts: Facts) -> Iterator[tuple[New, Obj | None]]:
 
 def made_instead(run: Run, obj: Obj, model: TrainedModel) -> bool:
     """Whether an object is made instead of the model: where a setting has another value, or by the same call of what is chosen."""
-    if not isinstance(obj, New) or not run.interpreter.is_module(obj):
+    if not isinstance(obj, New) or not (run.interpreter.is_module(obj) or obj.path.startswith("torch.nn.")):
         return False
     under = run.interpreter.made_under
     if all(excluded(under.get(obj, frozenset()), under.get(other, frozenset())) for other in model.objs):
@@ -373,7 +373,7 @@ def made_instead(run: Run, obj: Obj, model: TrainedModel) -> bool:
     made = frozenset((obj.node, *obj.stack))
     for other in model.objs:
         made &= frozenset((other.node, *other.stack)) if isinstance(other, New) else frozenset()
-    return any(isinstance(n, ast.Call) and len(run.value(n.func).objs) > 1 for n in made)
+    return any(isinstance(n, ast.Call) and max(len(run.value(n.func).objs), len(run.value(n).instances())) > 1 for n in made)
 
 
 def optimizer_parameters(facts: Facts, optimizer: New) -> Value:

@@ -6,6 +6,7 @@ Such a name may mean any definition that could take the call, so all of them are
 from __future__ import annotations
 
 import ast
+import functools
 import itertools
 import re
 from collections.abc import Iterator, Mapping
@@ -207,10 +208,15 @@ def _read_only(cls: Class, name: str) -> bool:
 
 
 def attribute(run: Interpreter, pick: Pick, name: str) -> Value:
-    """An attribute of what a name picks from a module."""
+    """An attribute of what a name picks from a module, or a module of a package."""
     if not isinstance(pick.of, Module):
         return NOTHING
-    held = [o for (owner, _), v in run.memory.items() if owner == pick.of.name for o in v.objs if isinstance(o, (Class, Module))]
+    held: list[Obj] = []
+    for (owner, _), v in run.memory.items():
+        if owner == pick.of.name:
+            held += [o for o in v.objs if isinstance(o, (Class, Module))]
+        elif isinstance(owner, str) and owner.rpartition(".")[0] == pick.of.name:
+            held.append(Module(owner))
     return join([run.attribute(just(o), name) for o in dict.fromkeys(held) if not isinstance(o, Module) or (o.name, name) in run.memory])
 
 
@@ -314,7 +320,15 @@ def evaluated(run: Interpreter, event: Call) -> Value | None:
         path = just(Ext(canonical(first.rpartition(".")[0] + ".*")))
         return run.invoke(event, path, [], {"**": NOTHING}) if calls else path
     modules = [o for o in scope.objs if isinstance(o, Module)]
+    steps = "".join(p or "*" for p in _pieces(run, event.node.args[0], written=True)).split(".")[1:]
+    if opens and len(steps) > 1 and steps[-1].isidentifier():  # `models.*.get_net`
+        return functools.reduce(lambda of, step: _any_of(of) if "*" in step else run.attribute(of, step), steps, scope)
     return (_any_called(run, event, modules) if calls else join([just(Pick(m)) for m in modules])) if modules else None
+
+
+def _any_of(value: Value) -> Value:
+    """What a module holds under whatever name."""
+    return join([just(Pick(o)) for o in value.objs if isinstance(o, Module)])
 
 
 def _any_called(run: Interpreter, event: Call, modules: list[Module]) -> Value | None:
@@ -328,18 +342,18 @@ def pattern(run: Interpreter, node: ast.expr) -> str:
     return "".join(piece or "*" for piece in _pieces(run, node))
 
 
-def _pieces(run: Interpreter, node: ast.expr) -> list[str | None]:
-    """The texts that an expression is put together from; None for one that is not known."""
+def _pieces(run: Interpreter, node: ast.expr, written: bool = False) -> list[str | None]:
+    """The texts that an expression is put together from; None for one that is not known, or not `written` there."""
     match node:
         case ast.BinOp(op=ast.Add(), left=left, right=right):
-            return [*_pieces(run, left), *_pieces(run, right)]
+            return [*_pieces(run, left, written), *_pieces(run, right, written)]
         case ast.JoinedStr(values=values):
-            return [p for v in values for p in _pieces(run, v)]
+            return [p for v in values for p in _pieces(run, v, written)]
         case ast.BinOp(op=ast.Mod(), left=inner) | ast.Call(func=ast.Attribute(attr="format", value=inner)):
-            return _pieces(run, inner)
+            return _pieces(run, inner, written)
         case ast.Constant(value=str() as text):
             return [p or None for p in re.split(r"%s|\{\w*\}", text)] or [None]
-    held = run.trace.values.get(node, NOTHING).objs
+    held = run.trace.values.get(node, NOTHING).objs if not written else ()
     texts = [o.value for o in held if isinstance(o, Lit) and isinstance(o.value, str)]
     return [texts[0]] if len(texts) == len(held) == 1 else [None]
 

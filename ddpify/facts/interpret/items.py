@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
 from ddpify.facts import library, named, tensor_entries, tensors, uniform
 from ddpify.facts.interpret.collated import batch_of
@@ -177,7 +178,7 @@ def element(run: Interpreter, over: Value, node: ast.AST | None = None) -> Value
         if over.scale == "sample" and node is not None:
             return Value(frozenset(), over.origins, "other")  # one sample at a time
         return uniform.part(over, node)
-    rest = over.origins
+    rest = frozenset() if _keys_as_written(run, over.objs) else over.origins
     if all(run.is_a(o, *library.LOADERS) for o in over.objs):  # data made from the batches of another loader is data of its own
         rest = frozenset(o for o in rest if o.kind not in ("batch", "forward"))
     made = [o for o in over.objs if o not in run.iterated]  # `names = chain(names, more)` in a loop holds itself
@@ -228,6 +229,19 @@ def _element_of(run: Interpreter, obj: Obj, over: Value, node: ast.AST | None) -
 def own_method(run: Interpreter, obj: New, name: str) -> Value | None:
     """A method of the class of an object, where it is of the project."""
     return run.find(obj.cls, name) if obj.cls is not None else None
+
+
+def _keys_as_written(run: Interpreter, objs: Iterable[Obj]) -> bool:
+    """Whether all of the objects are dicts with the keys of one literal and no other, whatever their values are."""
+    written = set[frozenset[str]]()
+    for obj in objs:
+        if not isinstance(obj, New) or not isinstance(obj.node, ast.Dict) or (obj, UNNAMED) in run.memory:
+            return False
+        keys = {key.value for key in obj.node.keys if isinstance(key, ast.Constant) and isinstance(key.value, str)}
+        if len(keys) < len(obj.node.keys) or keys != run.keys.get(obj):
+            return False
+        written.add(frozenset(keys))
+    return len(written) == 1
 
 
 def _keys_of(run: Interpreter, obj: New) -> Value:

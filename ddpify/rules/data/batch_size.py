@@ -245,30 +245,36 @@ def _indivisible(context: Context) -> Iterator[Finding]:
     run = context.facts.after
     devices = cuda_visible_devices.devices(context)
     ranks = len(devices.split(",")) if devices else 2
+    shared = "two" if ranks == 2 else ranks
     for loader in context.facts.feeding:
         for obj in run.attribute(loader, "batch_size").objs:
-            size = obj.value if isinstance(obj, Lit) else _default(context, obj.name) if isinstance(obj, Part) else None
-            if type(size) is int and size % ranks:
-                yield context.manual(
-                    CODE,
-                    loader.node,
-                    f"a batch of {size} cannot be divided among {'two' if ranks == 2 else ranks} ranks; the script then stops",
-                    "train with a batch size that the number of ranks divides, or give each rank one of its own: --batch-size per-rank",
-                    level=Safety.REVIEW if size == 1 or ranks != 2 else Safety.NOTE,
-                    answered_by=DIVIDED_BATCHES,  # the size is the script's own, or what its arguments say
-                )
+            literal = (None, obj.value) if isinstance(obj, Lit) else (None, None)
+            option, size = _default(context, obj.name) if isinstance(obj, Part) else literal
+            if type(size) is not int or size % ranks == 0:
+                continue
+            finding = f"a batch of {size} cannot be divided among {shared} ranks; the script then stops"
+            fix = "train with a batch size that the number of ranks divides, or give each rank one of its own: --batch-size per-rank"
+            if option:  # the script is right as it stands: whoever runs it chooses the size
+                finding = f"by default {option} is {size}, which cannot be divided among {shared} ranks: the script then stops"
+                fix = f"run it with a {option} that the number of ranks divides, or give each rank one of its own: --batch-size per-rank"
+            yield context.manual(
+                CODE,
+                loader.node,
+                finding,
+                fix,
+                level=Safety.REVIEW if not option and (size == 1 or ranks != 2) else Safety.NOTE,
+                answered_by=DIVIDED_BATCHES,  # the size is the script's own, or what its arguments say
+            )
 
 
-def _default(context: Context, name: str) -> object:
-    """The literal default of a command-line option."""
+def _default(context: Context, name: str) -> tuple[str | None, object]:
+    """A command-line option as it is written, and its literal default."""
     for tree in context.facts.trees.values():
         for node in tree.of(ast.Call):
-            if (
-                isinstance(node.func, ast.Attribute)
-                and node.func.attr == "add_argument"
-                and any(isinstance(a, ast.Constant) and str(a.value).lstrip("-").replace("-", "_") == name for a in node.args)
-            ):
-                default = argument(node, None, "default")
-                if isinstance(default, ast.Constant):
-                    return default.value
-    return None
+            if not (isinstance(node.func, ast.Attribute) and node.func.attr == "add_argument"):
+                continue
+            flags = [a.value for a in node.args if isinstance(a, ast.Constant) and str(a.value).lstrip("-").replace("-", "_") == name]
+            default = argument(node, None, "default")
+            if flags and isinstance(default, ast.Constant):
+                return str(flags[0]), default.value
+    return None, None

@@ -187,7 +187,7 @@ class _Feed:
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """One call for each loop over a training loader."""
-    seen: set[tuple[ast.AST, ast.AST]] = set()
+    seen: set[tuple[ast.AST, New]] = set()
     placed: set[tuple[ast.AST, str]] = set()
     for training in context.facts.loops:
         loaders = [o for o in training.loaders if isinstance(o, New) and o.path not in batch_source.PATHS]
@@ -197,10 +197,10 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                 yield feed.proof
             elif loop is None:
                 yield from _restarted(feed, placed)
-            elif (loop, loader.node) in seen:
+            elif (loop, loader) in seen:
                 yield feed.proof
             else:
-                seen.add((loop, loader.node))
+                seen.add((loop, loader))
                 yield _advanced(feed, loop, placed)
 
 
@@ -372,7 +372,8 @@ def _handed_ahead(context: Context, loop: ast.For | ast.AsyncFor, loader: New) -
 def _waits(context: Context, call: ast.Call) -> bool:
     """Whether a call draws nothing before a loop asks it to."""
     paths = context.facts.after.value(call.func).paths()
-    return bool(paths) and all(p in ("len", "enumerate", "zip") or p.startswith(("tqdm.", "itertools.", "progressbar.")) for p in paths)
+    # `enumerate` and `zip` start a loader at once
+    return bool(paths) and all(p == "len" or p.startswith(("tqdm.", "progressbar.")) for p in paths)
 
 
 def _unnamed(feed: _Feed, loop: ast.For | ast.AsyncFor) -> Change | Finding | Proof:
@@ -390,11 +391,11 @@ def _unnamed(feed: _Feed, loop: ast.For | ast.AsyncFor) -> Change | Finding | Pr
 
 
 def _name(context: Context, place: ast.stmt, loader: New) -> _Text | None:
-    """A name in reach at `place`, or an attribute of one, that holds the loader and nothing else."""
-    run, tree = context.facts.after, context.tree
+    """A name in reach at `place`, or an attribute of one, that holds the loader, or it or another that feeds the training."""
+    run, tree, feeding = context.facts.after, context.tree, set(context.facts.loaders)
     function = tree.function(place)
     for scope in (function, context.facts.tree_of(place).root):
-        holding = [n for n in ast.walk(scope) if run.value(n).instances() == {loader}]
+        holding = [n for n in ast.walk(scope) if loader in run.value(n).instances() <= feeding]
         bound = [n for n in holding if isinstance(n, ast.arg) or (isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))]
         names = [n.arg if isinstance(n, ast.arg) else n.id for n in bound if tree.function(n) is scope]
         attributes = [context.source(n) for n in holding if isinstance(n, ast.Attribute) and scope is function and _reachable(n, function)]

@@ -6,11 +6,12 @@ import ast
 import sys
 from collections.abc import Iterable, Iterator
 
+from ddpify.edits import Replace
 from ddpify.facts.collect import TrainedModel
 from ddpify.facts.held_parts import is_library_model
 from ddpify.facts.model import Lit, New, Obj, Part
 from ddpify.facts.tree import calls_in
-from ddpify.rules.base import Finding, Safety
+from ddpify.rules.base import Change, Finding, Safety
 from ddpify.rules.context import Context
 
 CODE = "DDP201"
@@ -55,20 +56,34 @@ def of_untrained(context: Context) -> Iterator[Finding]:
         yield context.manual(CODE, node, why, level=Safety.NOTE)
 
 
-def tests_of_class(context: Context) -> Iterator[Finding]:
+def tests_of_class(context: Context) -> Iterator[Change | Finding]:
     """Where training asks whether a layer is batch norm: one that is synchronized over the ranks is of another class."""
     run, training = context.facts.after, context.facts.training_loops
     if not any(sync(context, m) for m in context.facts.models):
         return
-    for node in dict.fromkeys(
-        c.node
-        for c in run.trace.calls
-        if "isinstance" in c.func.paths() and len(c.args) > 1 and any(loop.node in training for loop in c.loops)
-        for paths in ({p for v in (c.args[1], run.interpreter.element(c.args[1])) for p in v.paths()},)
-        if any(p.startswith(_NORMS) for p in paths) and "torch.nn.SyncBatchNorm" not in paths
-    ):
-        why = "batch norm that uses all ranks' statistics is a SyncBatchNorm, and no BatchNorm2d: this does not find it on GPUs"
-        yield context.manual(CODE, node, why, "test for both: isinstance(layer, (nn.BatchNorm2d, nn.SyncBatchNorm))", level=Safety.REVIEW)
+    kinds = {p for c in run.trace.calls for p in c.func.paths() if p.startswith(_NORMS)}
+    for call in {c.node: c for c in run.trace.calls if any(loop.node in training for loop in c.loops)}.values():
+        if "isinstance" not in call.func.paths() or len(call.args) < 2 or not isinstance(call.node, ast.Call):
+            continue
+        asked = {p for v in (call.args[1], run.interpreter.element(call.args[1])) for p in v.paths()}
+        if not any(p.startswith(_NORMS) for p in asked) or "torch.nn.SyncBatchNorm" in asked:
+            continue
+        given = call.node.args[1]
+        if kinds <= asked and context.facts.is_edited(call.node):
+            yield _asked_of_both(context, call.node, given)
+            continue
+        why = "batch norm that uses all ranks' statistics is a SyncBatchNorm, and none of these classes: this does not find it on GPUs"
+        fix = f"test for both, where the layer is one of these: isinstance(..., ({ast.unparse(given)}, torch.nn.SyncBatchNorm))"
+        yield context.manual(CODE, call.node, why, fix, level=Safety.REVIEW)
+
+
+def _asked_of_both(context: Context, node: ast.Call, given: ast.expr) -> Change:
+    """The class that batch norm has on GPUs, beside the one it has elsewhere."""
+    named = isinstance(given, ast.Attribute)
+    other = "torch.nn.SyncBatchNorm" if not isinstance(given, ast.Attribute) else f"{ast.unparse(given.value)}.SyncBatchNorm"
+    why = "batch norm over all ranks' samples is a SyncBatchNorm, which this finds, too"
+    edit = Replace(given, f"({{0}}, {other})", (given,))
+    return Change(CODE, why, context.tree.shown, node, (edit,), () if named else ("import torch",))
 
 
 def may_hold_batch_norm(context: Context, model: TrainedModel) -> bool:
@@ -130,8 +145,8 @@ def _batch_normed(context: Context, obj: Obj) -> bool:
 def sync(context: Context, model: TrainedModel) -> bool:
     """Whether to take batch norm over all ranks: asked for, or a single-GPU original did."""
     paths = {p for c in context.facts.before.trace.calls for p in c.func.paths()}
-    if paths & {"torch.nn.SyncBatchNorm.convert_sync_batchnorm", "apex.parallel.convert_syncbn_model"}:
-        return False  # the script does so itself
+    if model.wrapped or paths & {"torch.nn.SyncBatchNorm.convert_sync_batchnorm", "apex.parallel.convert_syncbn_model"}:
+        return False  # the script decides so itself
     asked = context.options.sync_bn
     if asked != "auto":
         return asked == "on"

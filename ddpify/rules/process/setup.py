@@ -243,7 +243,9 @@ def _template(name: str, names: dict[str, str]) -> str:
     for usual, *_ in NAMES.values():
         key = next(k for k, v in NAMES.items() if v[0] == usual)
         if names[key] != usual:
-            text = re.sub(rf"(?<![\w.\"]){usual}(?!\w|=)", names[key], text)
+            words = r'""".*?"""|#[^\n]*|' if usual.isalpha() else ""  # where `rank` is English
+            name = rf'{words}(?<![\w."]){usual}(?!\w|=)'
+            text = re.sub(name, lambda f, old=usual, new=names[key]: new if f[0] == old else f[0], text, flags=re.DOTALL)  # type: ignore[misc]
     return text
 
 
