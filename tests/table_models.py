@@ -2884,3 +2884,69 @@ SCRIPTS |= {
         told=("DDP402",),
     ),
 }
+
+SCRIPTS |= {
+    "a model that is made anew for each experiment, and once more to be tested": Script(
+        """
+        class Embedding(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(8, 4)
+                for m in self.modules():
+                    if isinstance(m, nn.Linear):
+                        nn.init.kaiming_normal_(m.weight)
+
+            def forward(self, rows):
+                return torch.tanh(self.layer(rows))
+
+
+        class Wide(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first, self.last = Embedding(), nn.Linear(4, 2)
+
+            def forward(self, rows):
+                return self.last(self.first(rows))
+
+
+        class Experiment:
+            def __init__(self, args):
+                self.args = args
+                self.model = {"wide": Wide, "flat": Embedding}[args.model]().float()
+
+            def train(self):
+                loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+                optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+                for epoch in range(2):
+                    for rows, kinds in loader:
+                        loss = F.cross_entropy(self.model(rows), kinds)
+                        optimizer.zero_grad()
+                        loss.backward()
+                        optimizer.step()
+                torch.save(self.model.state_dict(), "model.pt")
+
+            def test(self, load=False):
+                if load:
+                    self.model.load_state_dict(torch.load("model.pt"))
+                self.model.eval()
+                with torch.no_grad():
+                    print("right", sum((self.model(x).argmax(1) == y).tolist()))
+
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--model", default="wide")
+        parser.add_argument("--test", action="store_true")
+        args = parser.parse_args()
+        torch.manual_seed(3)
+        if not args.test:
+            for run in range(2):
+                experiment = Experiment(args)
+                experiment.train()
+                experiment.test()
+        else:
+            experiment = Experiment(args)
+            experiment.test(load=True)
+        """,
+        same=("right",),
+    ),
+}

@@ -274,7 +274,7 @@ def _dominating(tree: Tree, at: ast.AST, there: ast.AST | None) -> ast.stmt:
 def made_in(run: Run, model: TrainedModel) -> set[ast.AST]:
     """The loops in which the model is made anew, such as one over folds; what is made after the last training is not trained."""
     last = max((c.last for n in model.forwards for c in run.calls(n)), default=0)
-    calls = [c for o in model.objs if isinstance(o, New) for c in run.calls(o.node) if c.order < last]
+    calls = [c for o in model.objs if isinstance(o, New) for c in run.calls(o.node) if c.order < last and c.stack == o.stack]
     return {loop.node for c in calls for loop in c.loops} if all(c.loops for c in calls) else set()
 
 

@@ -184,13 +184,19 @@ def _is_gradient(context: Context, function: ast.expr) -> bool:
 
 def _trained_before(context: Context, call: Call) -> bool:
     """Whether a call is made on a model that was trained already, or a part of it."""
-    facts = context.facts
-    asked = [
-        o for c in facts.before.calls(call.node) for v in (c.receiver, *c.args) for o in (*facts.before.unwrap(v), *v.of_kind("parameters"))
-    ]
-    roots = {r for o in asked if isinstance(o, (New, Part)) for r in facts.before.roots(o)}
-    orders = [c.order for c in facts.before.calls(call.node)]
-    return any(roots & m.objs and min(orders) > first_order(facts, m) for m in facts.models)
+    run = context.facts.before
+    calls = run.calls(call.node)
+    roots = {
+        r
+        for c in calls
+        for v in (c.receiver, *c.args)
+        for o in (*run.unwrap(v), *v.of_kind("parameters"))
+        if isinstance(o, (New, Part))
+        for r in run.roots(o)
+        if not (isinstance(r, New) and r.node in c.stack)  # while it is made
+    }
+    first = min(c.order for c in calls)
+    return any(roots & m.objs and first > first_order(context.facts, m) for m in context.facts.models)
 
 
 def _gradients_averaged(context: Context, call: Call) -> bool:
