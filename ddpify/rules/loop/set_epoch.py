@@ -226,6 +226,10 @@ def _restarted(feed: _Feed, placed: set[tuple[ast.AST, str]]) -> Iterator[Change
     if _starts_once(context, loader, calls):
         yield feed.proof
         return
+    inline = [c for c in calls if _starts(context, c) and _gone_over(c) is loader.node]
+    if len(inline) == len(begun) == 1 and (change := _named(feed, context.tree.statement(inline[0].node), loader.node)) is not None:
+        yield change  # it is made anew where it starts again
+        return
     if not starts or _remade(feed, len(starts)):
         message = "batches are drawn from this training loader without a loop over it"
         yield feed.unless_ordered(feed.training.backward.node, message, _AGAIN)
@@ -377,17 +381,23 @@ def _waits(context: Context, call: ast.Call) -> bool:
 
 
 def _unnamed(feed: _Feed, loop: ast.For | ast.AsyncFor) -> Change | Finding | Proof:
-    """A loop over a loader that is made in its head: the loader is given a name first."""
-    context, loader = feed.context, feed.loader
-    epoch = _epoch(context, feed.training, loop) if context.facts.is_edited(loop) else ""
-    calls = [n for n in ast.walk(loop.iter) if isinstance(n, ast.Call) and context.facts.after.value(n).instances() == {loader}]
-    if not epoch or not calls:
-        fix = "loader.sampler.set_epoch(epoch), with the number of the epoch handed to where the loader is"
-        return feed.unless_ordered(loop, "the sampler's epoch must move on before this loop", fix)
-    name = FreshName(("loader", "train_loader", "train_batches"), loop, context.tree.function(loop))
-    code = f"{name} = {{0}}\n{name}.{epoch_of(context, loader)}.set_epoch({epoch})"
-    edits = (InsertBefore(loop, code, (calls[0],), (name,)), Replace(calls[0], str(name)))
-    return Change(CODE, _WHY, context.tree.shown, loop, edits, discharges=(feed.obligation,))
+    """A loop over a loader that is made in its head."""
+    calls = [n for n in ast.walk(loop.iter) if isinstance(n, ast.Call) and feed.context.facts.after.value(n).instances() == {feed.loader}]
+    change = _named(feed, loop, calls[0]) if calls and feed.context.facts.is_edited(loop) else None
+    fix = "loader.sampler.set_epoch(epoch), with the number of the epoch handed to where the loader is"
+    return change or feed.unless_ordered(loop, "the sampler's epoch must move on before this loop", fix)
+
+
+def _named(feed: _Feed, place: ast.stmt, made: ast.AST) -> Change | None:
+    """The loader gets a name before the statement that it is made in; None where no number of the epoch is in reach."""
+    context = feed.context
+    epoch = _epoch(context, feed.training, place)
+    if not epoch or not isinstance(made, ast.expr):
+        return None
+    name = FreshName(("loader", "train_loader", "train_batches"), place, context.tree.function(place))
+    code = f"{name} = {{0}}\n{name}.{epoch_of(context, feed.loader)}.set_epoch({epoch})"
+    edits = (InsertBefore(place, code, (made,), (name,)), Replace(made, str(name)))
+    return Change(CODE, _WHY, context.tree.shown, place, edits, discharges=(feed.obligation,))
 
 
 def _name(context: Context, place: ast.stmt, loader: New) -> _Text | None:
