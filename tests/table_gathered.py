@@ -132,3 +132,66 @@ SCRIPTS["a package's loss of labels in a list and in an array"] = Script(
     """,
     told=("DDP402",),
 )
+
+_ANCHORS = """
+class Boxes(Dataset):
+    def __init__(self, wide):
+        self.wide = wide
+
+    def __len__(self):
+        return 40
+
+    def __getitem__(self, i):
+        return x[i], y[i]
+
+    def encode(self, row, kind):
+        return (row * torch.arange(1.0, 9.0)).view(4, 2), (row.view(4, 2).sum(1) > 0).long() * (1 + kind)
+
+    def collate(self, batch):
+        rows = [b[0] for b in batch]
+        kinds = [b[1] for b in batch]
+        count = len(rows)
+        inputs = torch.zeros(count, self.wide)
+        places, marks = [], []
+        for i in range(count):
+            inputs[i] = rows[i]
+            place, mark = self.encode(rows[i], kinds[i])
+            places.append(place)
+            marks.append(mark)
+        return inputs, torch.stack(places), torch.{joined}
+
+
+class Found(nn.Module):
+    def forward(self, places, wanted, scores, marks):
+        found = marks > 0
+        near = F.smooth_l1_loss(places[found.unsqueeze(2).expand_as(places)], wanted[found.unsqueeze(2).expand_as(wanted)], reduction="sum")
+        each = F.cross_entropy(scores.view(-1, 3), marks.view(-1), reduction="none")
+        return near / found.sum() + each.sort(descending=True).values[: int(found.sum()) + 1].mean()
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.places, self.scores = nn.Linear(8, 8), nn.Linear(8, 12)
+
+    def forward(self, rows):
+        return self.places(rows).view(rows.size(0), -1, 2), self.scores(rows).view(rows.size(0), -1, 3)
+
+
+boxes, net, criterion = Boxes(8), Net(), Found()
+loader = DataLoader(boxes, batch_size=4, shuffle=True, collate_fn=boxes.collate)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+for epoch in range(2):
+    for rows, wanted, marks in loader:
+        places, scores = net(rows)
+        loss = criterion(places, wanted, scores, marks)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+SCRIPTS |= {
+    "a loss of what a collate function stacks": Script(_ANCHORS.format(joined="stack(marks)")),
+    "a loss of what a collate function pads": Script(
+        _ANCHORS.format(joined="stack([F.pad(m, (0, 4 - len(m))) for m in marks])"), told=("DDP402",)
+    ),
+}

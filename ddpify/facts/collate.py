@@ -12,8 +12,8 @@ from typing import Literal
 
 from ddpify.facts.tree import argument, last_name, scope_nodes
 
-Layout = Literal["list", "empty", "rows", "thinned"] | int | None
-"""A list with one entry for each sample, or an empty one; rows of which samples have several; samples that are left out; a dimension."""
+Layout = Literal["list", "empty", "count", "rows", "thinned"] | int | None
+"""A list with one entry for each sample, an empty one, their number; rows of which samples have several; samples left out; a dimension."""
 
 PathOf = Callable[[ast.expr], str]
 _TENSORS = frozenset("tensor as_tensor Tensor LongTensor FloatTensor IntTensor BoolTensor DoubleTensor array asarray".split())
@@ -121,6 +121,8 @@ class _Reader:
         if isinstance(node, ast.Call) and self.path_of(node.func) in ("zip", "enumerate", "list", "tuple", "sorted", "map"):
             given = node.args[1:] if self.path_of(node.func) == "map" else node.args
             return bool(given) and all(self.is_list(a.value if isinstance(a, ast.Starred) else a) for a in given)
+        if isinstance(node, ast.Call) and self.path_of(node.func) == "range":
+            return len(node.args) == 1 and self.counts(node.args[0])
         return self.layout(node) == "list"
 
     def is_thinned(self, node: ast.AST) -> bool:
@@ -156,6 +158,8 @@ class _Reader:
         name = path.rpartition(".")[2]
         if path in ("list", "tuple", "zip", "map", "sorted") and self.is_list(node):
             return "list"
+        if path == "len" and given is not None:
+            return "count" if self.is_list(given) else None
         if given is not None and name and name in {*_JOINS, *_TENSORS, "stack", "pad_sequence"}:
             return _put_together(node, name) if self.layout(given) == "list" else None
         if name in ("zeros", "ones", "full", "empty"):
@@ -175,7 +179,7 @@ class _Reader:
 
     def counts(self, node: ast.expr) -> bool:
         """Whether a number is that of the samples."""
-        return isinstance(node, ast.Call) and self.path_of(node.func) == "len" and len(node.args) == 1 and self.is_list(node.args[0])
+        return self.layout(node) == "count"
 
 
 def _put_together(node: ast.Call, name: str) -> Layout:

@@ -15,7 +15,7 @@ def batch_of(run: Interpreter, loader: Obj) -> Value:
     collated, origins = run.memory.get((loader, "collate_fn"), NOTHING), frozenset((Origin("batch", loader),))
     default = all(isinstance(o, Lit) and o.value is None for o in collated.objs)
     whole = Value(frozenset(), origins, "sample", Shape(loader, sure=default, several=None))
-    parts = [_part(run, whole, (loader, i), layout) for i, layout in enumerate(_layouts(run, collated))]
+    parts = [_part(run, whole, (loader, i), layout) for i, layout in enumerate(layouts(run, collated))]
     if len(parts) < 2:
         return parts[0] if parts else whole
     return Value(frozenset((Tup(tuple(parts)),)), origins)
@@ -31,7 +31,7 @@ def _part(run: Interpreter, whole: Value, place: tuple[Obj, int], layout: collat
     return Value(frozenset(), origins, "sample", Shape(Base(place), sure=False, several=None))
 
 
-def _layouts(run: Interpreter, collated: Value) -> list[collate.Layout]:
+def layouts(run: Interpreter, collated: Value) -> list[collate.Layout]:
     """How the one collate function that a loader may have lays out the parts of a batch; empty where it is not the project's own."""
     (only,) = collated.objs if len(collated.objs) == 1 else (None,)
     called = run.find(only.cls, "__call__") if isinstance(only, New) and only.cls is not None else None

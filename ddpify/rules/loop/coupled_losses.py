@@ -9,6 +9,7 @@ from ddpify.edits import Edit, InsertAfter, Replace
 from ddpify.facts import collect
 from ddpify.facts.collate import fills_up
 from ddpify.facts.collect import loss_of
+from ddpify.facts.interpret import collated
 from ddpify.facts.model import NOTHING, Call, Class, Func, Lit, Method, New, Obj, Part, Tup, Value, join
 from ddpify.facts.runs import Run
 from ddpify.facts.tensors import uneven
@@ -239,14 +240,16 @@ def _calls_padding(node: ast.AST) -> bool:
 
 
 def _may_vary_in_shape(context: Context, loss: Value) -> bool:
-    """Whether rows may have another shape on every rank: a collate function of the script's own, or padding to the longest of a batch."""
+    """Whether rows may have another shape on every rank: a collate function that does more than to stack, padding to a batch's longest."""
     run = context.facts.after
     for loader in loss.of_kind("batch"):
         collate = run.attribute(loader, "collate_fn")
-        if any(not (isinstance(o, Lit) and o.value is None) for o in collate.objs) and "default_collate" not in str(collate.paths()):
+        own = any(not (isinstance(o, Lit) and o.value is None) for o in collate.objs) and "default_collate" not in str(collate.paths())
+        known = collated.layouts(run.interpreter, collate) if own else []
+        if own and not (known and all(isinstance(layout, int) for layout in known)):
             return True
     for call in run.trace.calls:
-        longest = any(isinstance(o, Lit) and o.value in (True, "longest") for o in call.keywords.get("padding", NOTHING).objs)
+        longest = any(isinstance(o, Lit) and (o.value is True or o.value == "longest") for o in call.keywords.get("padding", NOTHING).objs)
         padded = longest or any(p.endswith(("pad_packed_sequence", "pad_sequence")) for p in call.func.paths())
         if padded and context.from_sharded_data(call.result):
             return True
