@@ -277,6 +277,9 @@ def _mean(context: Context, node: ast.Call, loss: Value, obligations: tuple[Obli
         yield from batch_parts.share_parts(context, node, loss, obligations)
     else:
         yield Proof(obligations[0])
+        if coupled_losses.pads(context, loss) and any(context.facts.after.interpreter.is_module(o) for o, _ in loss.of_kind("forward")):
+            why = "each rank pads its batches to the longest of its own samples: what a model makes of padding, without a mask, differs"
+            yield context.manual(CODE, node, why, level=Safety.NOTE)
 
 
 def _corrected(context: Context, node: ast.Call, loss: Value, obligations: tuple[Obligation, ...]) -> Change | Finding:
