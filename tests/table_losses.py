@@ -3123,4 +3123,40 @@ class Machine(nn.Module):
         told=("DDP402",),
         stand_ins={"somelib.py": "def mixing(rows):\n    return rows\n"},
     ),
+    "texts that a collate function pads, added up word by word": Script(
+        """
+        class Texts(Dataset):
+            def __len__(self):
+                return 40
+
+            def __getitem__(self, i):
+                return torch.arange(1, 3 + i % 5), y[i]
+
+
+        def padded(batch):
+            texts, kinds = zip(*batch)
+            return nn.utils.rnn.pad_sequence(texts, batch_first=True), torch.stack(kinds)
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.words = nn.Embedding(9, 4, padding_idx=0)
+                self.head = nn.Linear(4, 2)
+
+            def forward(self, texts):
+                return self.head(self.words(texts).sum(1))
+
+
+        net = Net()
+        loader = DataLoader(Texts(), batch_size=4, shuffle=True, collate_fn=padded)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for texts, kinds in loader:
+                loss = F.cross_entropy(net(texts), kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
 }

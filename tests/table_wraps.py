@@ -693,6 +693,37 @@ SCRIPTS: dict[str, Script] = {
                 optimizer.step()
         """,
     ),
+    "one of two kinds of batch norm rests, found by its class": Script(
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc, self.norm, self.head = nn.Linear(8, 6), nn.BatchNorm1d(6), nn.Linear(6, 2)
+                self.maps = nn.BatchNorm2d(1)
+
+            def forward(self, rows):
+                return self.head(F.relu(self.norm(self.fc(self.maps(rows.view(-1, 1, 2, 4)).flatten(1)))))
+
+            def freeze_bn(self):
+                for layer in self.modules():
+                    if isinstance(layer, nn.BatchNorm1d):
+                        layer.eval()
+
+
+        net = Net()
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            net.train()
+            net.freeze_bn()
+            for data, target in loader:
+                loss = F.cross_entropy(net(data), target)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+        told=("DDP201",),
+    ),
     "settings of layers that a function sets in each of them, while the model trains": Script(
         """
         def adjust(layer, momentum):

@@ -173,8 +173,8 @@ def _averages_over_padding(context: Context, loss: Value, node: ast.Call) -> boo
         return False
     places = {node, *(above for call in context.facts.after.calls(node) for above in call.stack)}
     functions = {context.facts.tree_of(place).function(place) for place in places}
-    nodes = (n for function in functions for n in walked(function))
-    return any(isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in _FLATTENING for n in nodes)
+    calls = (n for function in functions for n in walked(function) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute))
+    return any(last_name(n.func) in _FLATTENING and context.from_sharded_data(context.facts.after.value(n)) for n in calls)
 
 
 def _averages_unequally(context: Context, node: ast.Call, loss: Value) -> bool:
