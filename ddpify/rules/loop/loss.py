@@ -23,7 +23,7 @@ from ddpify.facts import batch_source
 from ddpify.facts.collect import loss_of
 from ddpify.facts.library import SHARED_BY_HAND, row_of
 from ddpify.facts.model import New, Value, join, paths_of
-from ddpify.facts.tree import walked
+from ddpify.facts.tree import last_name, walked
 from ddpify.records import replace
 from ddpify.rules.base import (
     SAME_GRADIENTS,
