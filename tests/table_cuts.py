@@ -1095,3 +1095,47 @@ def window(source, i):
     ),
 }
 SCRIPTS = on_three(SCRIPTS, 36)
+
+SCRIPTS |= {
+    "rows that are left for the last batch, of data drawn row by row": Script(
+        """
+        import numpy as np
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--batch-size", type=int, default=6)
+        args = parser.parse_args()
+        size = args.batch_size
+
+
+        def made(n):
+            rows, wanted = torch.rand(n, 8), torch.zeros(n, 1)
+            for i in range(n):
+                places = np.random.choice(8, size=2, replace=False)
+                wanted[i, 0] = rows[i, places[0]] + rows[i, places[1]]
+            return rows, wanted
+
+
+        torch.manual_seed(4)
+        np.random.seed(4)
+        rows, wanted = made(40)
+        net = nn.Sequential(nn.Linear(8, 6), nn.Tanh(), nn.Linear(6, 1))
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+
+
+        def train():
+            for i in range(0, rows.size(0), size):
+                if i + size > rows.size(0):
+                    a, b = rows[i:], wanted[i:]
+                else:
+                    a, b = rows[i : i + size], wanted[i : i + size]
+                sgd.zero_grad()
+                loss = F.mse_loss(net(a), b)
+                loss.backward()
+                sgd.step()
+
+
+        for epoch in range(3):
+            train()
+        """,
+    ),
+}

@@ -44,6 +44,7 @@ def find_batch_sources(run: Run, trees: Collection[Tree]) -> dict[ast.AST, Batch
         out |= {node: BatchSource("state", node, None) for node in calls if any(_sized(run, node, laid) for laid in laid_out)}
     else:
         out = {node: cut for tree, node in nodes if (cut := _batch_source(run, tree, node)) is not None}
+        out |= {rest.node: rest for tree in trees for rest in _rests(tree, out)}
     return _without_parts(out, trees)
 
 
@@ -95,6 +96,20 @@ def _slice(run: Run, tree: Tree, node: ast.Subscript) -> BatchSource | None:
     return BatchSource("rows", node, size) if size is not None else None
 
 
+def _rests(tree: Tree, found: Mapping[ast.AST, BatchSource]) -> Iterator[BatchSource]:
+    """The rows that are left for a loop's last batch, `x[i:]`, where another branch of an `if` cuts `x[i : i + size]`."""
+    cuts = [(cut.node, cut.size) for cut in found.values() if cut.kind == "rows" and cut.node in tree.parent]
+    for node, size in cuts:
+        if not (isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice)):
+            continue
+        for branch in (up for up in tree.path(node) if isinstance(tree.parent.get(up), ast.If)):
+            for other in ast.walk(tree.parent[branch]):
+                match other:
+                    case ast.Subscript(value=rows, slice=ast.Slice(lower=ast.expr() as start, upper=None, step=None), ctx=ast.Load()):
+                        if node.slice.lower is not None and same(rows, node.value) and same(start, node.slice.lower):
+                            yield BatchSource("rows", other, size)
+
+
 def _order(run: Run, node: ast.expr) -> ast.Call | None:
     """The call that draws an order, as it is or handed on by what takes nothing else: `list(...)`, what makes it the same on all ranks."""
     while isinstance(node, ast.Call):
@@ -115,7 +130,7 @@ def _tile(run: Run, tree: Tree, node: ast.expr, lower: ast.expr, upper: ast.expr
             size = _next_multiple(start, end)
         if size is None:
             continue
-        if _multiple(start, size) or _steps(run, start, size) or _moves(tree, node, lower, (end, upper), size):
+        if _multiple(start, size) or _steps(run, tree, node, start, size) or _moves(tree, node, lower, (end, upper), size):
             return size
         if isinstance(start, ast.BinOp) and isinstance(start.op, ast.Mod) and _multiple(_without_int(start.left), size):
             return size
@@ -184,12 +199,13 @@ def _multiple(start: ast.expr, size: ast.expr) -> bool:
     return isinstance(start, ast.BinOp) and isinstance(start.op, ast.Mult) and (same(start.left, size) or same(start.right, size))
 
 
-def _steps(run: Run, start: ast.expr, size: ast.expr) -> bool:
+def _steps(run: Run, tree: Tree, node: ast.expr, start: ast.expr, size: ast.expr) -> bool:
     """Whether the start is the number of loops over `range(first, last, size)`, here or where this function is called."""
     loops = run.value(start).of_kind("index")
     if not loops or not isinstance(start, (ast.Name, ast.Attribute)):
         return False
-    return all(any(_one_number(run, step, size) for step in _step_of(run, loop)) for loop in loops)
+    around = [up for up in tree.ancestors(node) if isinstance(up, ast.For) and up in loops and same(up.target, start)]
+    return all(any(_one_number(run, step, size) for step in _step_of(run, loop)) for loop in around or loops)
 
 
 def _step_of(run: Run, loop: object) -> Iterator[ast.expr]:
@@ -366,12 +382,14 @@ def _drawn_one_by_one(run: Run, node: ast.ListComp) -> BatchSource | None:
 def drawn_at_steps(run: Run, found: Mapping[ast.AST, BatchSource]) -> set[str]:
     """The generators that are drawn from at each step, other than for a batch, its noise, or the order of an epoch."""
     out: set[str] = set()
+    training = {loop for c in run.trace.calls if c.method == "backward" for loop in _around(c)}
     for call in run.trace.calls:
         paths = {
             p for p in call.func.paths() if p.startswith(("torch.rand", "torch.multinomial", "torch.bernoulli", "numpy.random.", "random."))
         }
         known = call.node in found or bool(paths & (ORDERS | library.SHUFFLES)) or any(a.batches() for a in call.args)
-        if paths and not known and _around(call):
+        loops = _around(call)
+        if paths and not known and (training & set(loops) or (loops and _yields(loops[-1]))):
             out |= {p.partition(".")[0] for p in paths}
     return out
 
@@ -389,9 +407,13 @@ def _looped(run: Run, node: ast.AST) -> bool:
     steps = {loops[-1] for c in run.trace.calls if c.method == "backward" and (loops := _around(c))}
     for call in run.calls(node):
         loops = _around(call)
-        if steps & set(loops) or (loops and any(isinstance(n, ast.Yield) for n in ast.walk(loops[-1]))):
+        if steps & set(loops) or (loops and _yields(loops[-1])):
             return True
     return False
+
+
+def _yields(loop: ast.AST) -> bool:
+    return any(isinstance(n, ast.Yield) for n in ast.walk(loop))
 
 
 def _around(call: Call) -> list[ast.AST]:
