@@ -140,6 +140,12 @@ def of(context: Context, objs: frozenset[Obj] | frozenset[New]) -> Draws:
     return draws
 
 
+def made_apart(context: Context, objs: Iterable[New]) -> bool:
+    """Whether objects are made from a clock, or from what differs from process to process: then each rank has others."""
+    calls = (c for o in objs for c in context.facts.after.calls(o.node))
+    return any(v.of_kind("time") or v.of_kind("process") for c in calls for v in (*c.args, *c.keywords.values()))
+
+
 def _outermost(root: ast.AST) -> Iterator[ast.AST]:
     """All nodes, those around others first."""
     todo = [root]

@@ -47,10 +47,10 @@ def shard(site: LoaderCall, expression: ast.expr) -> Change | Finding:
 def differing_draws(site: LoaderCall, value: Value) -> str:
     """Why ranks would not draw alike from a sampler, or could not take their shares of it; empty where they can."""
     context, samplers = site.context, value.instances()
-    if context.differs(value):
-        return "this sampler is made from values that differ between ranks: samples would be missed and repeated"
     if not _is_seen(value):
         return "the sampler of the training loader could not be found: every rank may train on the same samples"
+    if context.differs(value) or draws.made_apart(context, samplers):
+        return "this sampler is made from values that differ between ranks: samples would be missed and repeated"
     if any(_learns(context, o) for o in samplers):
         return "this sampler draws by values of each rank's own samples: the ranks' orders would differ, and samples be missed"
     if any(o.cls is not None or o.path == "generator" for o in samplers) and _compares_samples(site):

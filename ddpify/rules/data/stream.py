@@ -44,7 +44,7 @@ def _differing_streams(site: LoaderCall, dataset: ast.expr) -> str:
     if not value.objs or len(value.instances()) != len(value.objs) or not seen or site.only or site.spread:
         return "an iterable data set has no sampler: every rank would train on all of it"
     drawn = draws.of(context, value.instances())
-    if context.differs(value) or value.of_kind("random"):
+    if context.differs(value) or value.of_kind("random") or draws.made_apart(context, value.instances()):
         return "this iterable data set is made from values that differ between ranks: samples would be missed and repeated"
     if drawn.generators or drawn.unshared:
         return "this iterable data set draws at random: each rank would read another stream, so that samples would be missed and repeated"
