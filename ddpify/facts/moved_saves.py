@@ -111,6 +111,6 @@ def _is_saved(facts: Facts, tree: Tree, node: ast.expr) -> bool:
 def moves(facts: Facts, call: Call, model: TrainedModel) -> bool:
     """Whether a call moves a model, or a part of it, away from the tensors that a wrapper was built over, for more than a save."""
     run = facts.before
-    if call.method not in ("cpu", "half", "float", "double", "bfloat16") or call.node in moved_saves(facts):
+    if call.method not in ("cpu", "half", "float", "double", "bfloat16", "to_empty") or call.node in moved_saves(facts):
         return False
     return any(r in model.objs for o in run.unwrap(call.receiver) if isinstance(o, (New, Part)) for r in run.roots(o))

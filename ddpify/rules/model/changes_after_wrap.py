@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ddpify.facts.averaged import through_gradient_alone
 from ddpify.facts.collect import first_order, loss_of
 from ddpify.facts.model import Call, Func, Lit, New, Part, Value
-from ddpify.facts.moved_saves import moved_saves
+from ddpify.facts.moved_saves import moves
 from ddpify.facts.stepped import not_averaged
 from ddpify.facts.wrap_places import made_in
 from ddpify.rules.base import Change, Finding, Obligation
@@ -38,7 +38,8 @@ def findings(context: Context) -> Iterator[Change | Finding]:
     seen: set[ast.AST] = set()
     again: list[ast.AST] = []
     for node, what, fix, discharges in (
-        *_moved_or_initialised(context, training),
+        *_moved(context, training),
+        *_initialised(context, training),
         *_changed_by_calls(context, training),
         *_gradient_penalties(context),
         *_second_backwards(context),
@@ -53,18 +54,27 @@ def findings(context: Context) -> Iterator[Change | Finding]:
     yield from initialised_again.broadcasts(context, again)
 
 
-def _moved_or_initialised(context: Context, training: frozenset[ast.AST]) -> Iterator[_Report]:
-    """Methods of the wrapped model that replace its parameters, or fill them again."""
+def _moved(context: Context, training: frozenset[ast.AST]) -> Iterator[_Report]:
+    """Methods of a wrapped model, or of the model inside its wrapper, that replace its parameters."""
+    facts = context.facts
+    for model in (m for m in facts.models if m not in facts.needs_no_wrapper):
+        first = first_order(facts, model)
+        for call in facts.before.trace.calls:
+            trained = call.order > first or any(loop.node in training for loop in call.loops)
+            if trained and moves(facts, call, model) and not _afterwards(context, call):
+                how = f"`.{call.method}()` moves the model's parameters after it is wrapped"
+                what = f"{how}: DDP would go on averaging gradients of the old ones"
+                fix = "do it where the model is made; to save it, copy it: {k: v.cpu() for k, v in model.module.state_dict().items()}"
+                yield call.node, what, fix, ()
+
+
+def _initialised(context: Context, training: frozenset[ast.AST]) -> Iterator[_Report]:
+    """Functions applied to the wrapped model that fill its parameters again."""
     facts = context.facts
     for call in facts.after.trace.calls:
-        if facts.wrapped(call.receiver) is False or call.node in moved_saves(facts):
+        if call.method != "apply" or facts.wrapped(call.receiver) is False:
             continue
-        if call.method in ("cpu", "half", "float", "double", "bfloat16", "to_empty") and not _afterwards(context, call):
-            what = (
-                f"`.{call.method}()` moves the model's parameters after it is wrapped: DDP would go on averaging gradients of the old ones"
-            )
-            yield call.node, what, "save a copy instead: {k: v.cpu() for k, v in model.module.state_dict().items()}", ()
-        elif call.method == "apply" and (any(loop.node in training for loop in call.loops) or _trained_before(context, call)):
+        if any(loop.node in training for loop in call.loops) or _trained_before(context, call):
             yield from [] if initialised_again.only_settings(context, call) else [(call.node, _REINITIALISED, "", ())]
 
 
