@@ -150,15 +150,15 @@ def first(project: Project, options: Options) -> Plan | None:
     """
     if options.amp == "keep":
         return None
-    words = ("autocast", "GradScaler") if options.level else ("apex",)
-    texts = [file.source.text for file in (project.entry, *project.files.values())]
-    said, present = verdict(project), any(word in text for word in words for text in texts)
+    said = verdict(project)
     distributed = said is not None and said.code == "DDP911"
     if said is not None and not distributed:
         return None
     found, bound = list[Change | Finding](), frozenset[str]()
-    if present:
-        found += removal.changes(_with_sharded_evaluation(Context(collect.collect(project), options)))
+    facts = collect.collect(project)  # which reads the modules
+    words = ("autocast", "GradScaler") if options.level else ("apex",)
+    if any(word in file.source.text for file in (project.entry, *project.files.values()) for word in words):
+        found += removal.changes(_with_sharded_evaluation(Context(facts, options)))
     if distributed and not found:
         context = replace(_context(project, options), distributed=True)
         bound = _bound(context)

@@ -317,7 +317,7 @@ def _torch(context: Context, out: Out) -> None:
 def _is_removable(context: Context, out: Out, node: ast.Call, enabled: ast.expr | None) -> bool:
     """Whether what makes an autocast or a scaler can be taken out; notes why not, or the flag that `enabled` was."""
     out.places.append(node)
-    if not context.facts.is_edited(node):
+    if not context.facts.in_main(node):
         out.to_do.append((node, "mixed precision in another module is left as it is", "take it out there"))
         return False
     dtype = argument(node, 1, "dtype")
