@@ -310,7 +310,7 @@ def _obstacle(context: Context, node: ast.AST, loaders: list[New]) -> str:
     """Why a call that makes training loaders cannot be edited; empty where it can."""
     own = loaders[0].cls is not None
     if not isinstance(node, ast.Call):
-        return _OF_OWN_CLASS if own else "this loader feeds training"
+        return _OF_OWN_CLASS
     if not context.facts.is_edited(node):
         return "the training loader is made in a module that is not edited: every rank would train on all of the data"
     if not own and library.LOADERS.isdisjoint(context.facts.after.value(node.func).paths()):

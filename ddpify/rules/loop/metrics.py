@@ -340,13 +340,8 @@ def unreduced_numbers(context: Context) -> Iterator[Finding]:
     message, fix = "this value is computed from one rank's part of the data, not from all of it", "sum or average it over the ranks first"
     for call in _output_calls(context):
         scales = {v.scale for v in _inner(context, call) if context.from_sharded_data(v)}
-        if any(loop.node in loops for loop in call.loops) or "torch.save" in call.func.paths() or scales == {"count"}:
-            continue
-        if scales <= {"sample", "count"}:
-            yield context.manual(CODE, call.node, "the samples shown here are from rank 0's part of the data", level=Safety.NOTE)
-        elif of_one_batch(context, call.node):
-            yield context.manual(CODE, call.node, "the values shown here are those of rank 0's last batch", level=Safety.NOTE)
-        else:
+        of_rows = scales <= {"sample", "count"} or of_one_batch(context, call.node)  # shown as rank 0's own, and said so
+        if not (of_rows or any(loop.node in loops for loop in call.loops) or "torch.save" in call.func.paths()):
             yield context.manual(CODE, call.node, message, fix)
     for call, _ in effects(context.facts.after):
         if not any(loop.node in loops for loop in call.loops) and any(_holds_own_meter(context, o) for o in _shown_as_text(context, call)):

@@ -19,10 +19,7 @@ def copies(context: Context) -> Iterator[Change | Finding]:
     """`model.cpu().state_dict()` becomes a copy of the state dict on the CPU, and so on. Comes before what reaches through wrappers."""
     for save in _saves(context):
         if not context.facts.is_edited(save.call):
-            fix = "{k: v.cpu() for k, v in model.state_dict().items()}, or copy.deepcopy(model).cpu()"
-            yield context.manual(
-                CODE, save.call, "moving the model to the CPU and back would detach it from DDP: save a copy of its state", fix
-            )
+            yield context.manual(CODE, save.call, _WHY)  # until its module is edited, too
             continue
         dropped = save.statement is not None and isinstance(save.model, (ast.Name, ast.Attribute))
         edits: list[Edit] = [Drop(save.statement)] if dropped and save.statement is not None else []
