@@ -79,6 +79,23 @@ def update(model, optimizer, x, y):
 )
 WITH_ENGINE = "from engine import update\n" + HEAD + SET_UP + EPOCHS + "        update(model, optimizer, x, y)\n"
 
+LAUNCHED = """\
+import argparse
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--local_rank", type=int, default=0)
+args = parser.parse_args()
+dist.init_process_group("nccl")
+torch.cuda.set_device(args.local_rank)
+model = DistributedDataParallel(nn.Linear(8, 1).cuda())
+model(torch.ones(4, 8)).mean().backward()
+"""
+
 PRECISION = {
     "apex: a compiled model": piece("model", "model = torch.compile(Net())\n", amp="apex-O1"),
     "apex: a backward call in a larger statement": piece(
@@ -256,14 +273,6 @@ print(scaler.get_scale())
         "optimizer = torch.optim.Adam(model.parameters(), amsgrad=True)\nfor epoch in range(9):\n    train(epoch)\n",
         fused_adam=True,
     ),
-    "apex: a model for each fold": whole(
-        HEAD + "loader = DataLoader(train_set, batch_size=32, shuffle=True)\n"
-        "parts = nn.ModuleList([nn.Linear(8, 1)])\n"
-        "optimizer = torch.optim.SGD(parts.parameters(), lr=0.1)\n"
-        + EPOCHS.replace("    for x", "    model = nn.Linear(8, 1)\n    for x")
-        + BATCH.replace("model(x)", "model(x) + parts[0](x)"),
-        amp="apex-O1",
-    ),
     "apex: a model that is wrapped by then": whole(
         "from torch.nn.parallel import DistributedDataParallel\n"
         + HEAD
@@ -304,54 +313,128 @@ print(scaler.get_scale())
         ),
         amp="torch",
     ),
-    "steps in several modules": whole(
-        WITH_ENGINE.replace("import update", "import update_more").replace("update(model", "update_more(model"),
+    "apex: a model for each epoch": whole(
+        HEAD + "loader = DataLoader(train_set, batch_size=32)\n"
+        "first = nn.Linear(8, 1)\n"
+        "optimizer = torch.optim.SGD(first.parameters(), lr=0.1)\n"
+        "for epoch in range(9):\n"
+        "    model = nn.Linear(8, 1)\n"
+        "    optimizer.add_param_group({'params': model.parameters()})\n"
+        "    for x, y in loader:\n" + BATCH,
+        amp="apex-O1",
+    ),
+    "apex: gradients averaged by calls": whole(
+        LAUNCHED.replace(
+            "model = Dist",
+            "def average_gradients(optimizer):\n"
+            "    for group in optimizer.param_groups:\n"
+            "        for p in group['params']:\n"
+            "            dist.all_reduce(p.grad)\n"
+            "            p.grad /= dist.get_world_size()\n"
+            "\n"
+            "\n"
+            "model = Dist",
+        )
+        .replace(
+            "model(torch.ones(4, 8)).mean().backward()",
+            "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+            "for x in range(9):\n"
+            "    loss = model(torch.ones(4, 8)).mean()\n"
+            "    loss.backward()\n"
+            "    average_gradients(optimizer)\n"
+            "    optimizer.step()",
+        )
+        .replace("DistributedDataParallel(nn.Linear(8, 1).cuda())", "nn.Linear(8, 1).cuda()"),
+        amp="apex-O1",
+    ),
+    "apex that cannot be taken out": whole(
+        "from apex import amp\n" + HEAD + SET_UP + "pair = [amp.initialize(model, optimizer), 1]\n" + LOOP, amp="torch"
+    ),
+    "probabilities compared in a module, for a loss scaled here": whole(
+        "from engine import measure\n" + HEAD + SET_UP + LOOP.replace("nn.functional.mse_loss(model(x), y)", "measure(model(x), y)"),
         {
-            "engine.py": ENGINE.replace(KEPT, "").replace("    optimizer.step()\n", "") + "\n"
+            "engine.py": KEPT + "import torch.nn.functional as F\n"
             "\n"
-            "def update_more(model, optimizer, x, y):\n"
-            "    from steps import step\n"
             "\n"
-            "    update(model, optimizer, x, y)\n"
-            "    step(optimizer)\n",
-            "steps.py": "def step(optimizer):\n    optimizer.step()\n",
+            "def measure(out, y):\n"
+            "    return F.binary_cross_entropy(out.sigmoid(), y)\n"
         },
         amp="torch",
     ),
-    "gradients read far from the step": whole(
+    "a clipped gradient far from its optimizer": whole(
         HEAD + SET_UP + "\n"
         "\n"
-        "def clip():\n"
+        "class Stepper:\n"
+        "    def __init__(self):\n"
+        "        self.hidden = {'o': optimizer}\n"
+        "\n"
+        "    def step(self):\n"
+        "        self.hidden['o'].step()\n"
+        "\n"
+        "\n"
+        "stepper = Stepper()\n"
+        + EPOCHS
+        + BATCH.replace(
+            "        optimizer.step()\n", "        nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n        stepper.step()\n"
+        ),
+        amp="torch",
+    ),
+    "steps taken by what a module that is kept calls": whole(
+        "from engine import both\n" + HEAD + SET_UP + "second = torch.optim.Adam(model.parameters())\n"
+        "\n"
+        "\n"
+        "def one():\n"
+        "    optimizer.step()\n"
+        "\n"
+        "\n"
+        "def two():\n"
+        "    second.step()\n"
+        "\n"
+        "\n" + EPOCHS + BATCH.replace("        optimizer.step()\n", "        both(one, two)\n"),
+        {"engine.py": KEPT + "def both(one, two):\n    one()\n    two()\n"},
+        amp="torch",
+    ),
+    "gradients clipped by what a module that is kept calls": whole(
+        "from engine import both\n" + HEAD + SET_UP + "\n"
+        "\n"
+        "def one():\n"
         "    nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n"
         "\n"
         "\n"
-        "def step(moved):\n"
-        "    moved.step()\n"
+        "def two():\n"
+        "    optimizer.step()\n"
         "\n"
-        "\n"
-        + EPOCHS
-        + BATCH.replace("        optimizer.step()\n", "        clip()\n        step(torch.optim.SGD(model.parameters(), lr=0.1))\n"),
+        "\n" + EPOCHS + BATCH.replace("        optimizer.step()\n", "        both(one, two)\n"),
+        {"engine.py": KEPT + "def both(one, two):\n    one()\n    two()\n"},
         amp="torch",
     ),
-    "no line for a grad scaler": whole(
-        HEAD + SET_UP + "\n"
-        "\n"
-        "class Loop:\n"
-        "    def run(self):\n"
-        "        for x, y in loader:\n"
-        "            loss = nn.functional.mse_loss(model(x), y)\n"
-        "            optimizer.zero_grad()\n"
-        "            loss.backward()\n"
-        "            self.step()\n"
-        "\n"
-        "    def step(self):\n"
-        "        optimizer.step()\n"
-        "\n"
-        "\n"
-        "first, second = Loop(), Loop()\n"
-        "first.run()\n"
-        "second.run()\n",
+    "gradients of another optimizer that are clipped": piece(
+        "step",
+        "second = torch.optim.Adam(nn.Linear(2, 2).parameters())\n"
+        "loss = criterion(model(x), y)\n"
+        "optimizer.zero_grad()\n"
+        "loss.backward()\n"
+        "nn.utils.clip_grad_norm_(second.param_groups[0]['params'], 1.0)\n"
+        "optimizer.step()\n",
         amp="torch",
+    ),
+    "torch's mixed precision in a module that is kept, for apex": whole(
+        "from engine import scaler, casting\n" + HEAD + SET_UP + EPOCHS + "        with casting():\n"
+        "            loss = nn.functional.mse_loss(model(x), y)\n"
+        "        optimizer.zero_grad()\n"
+        "        scaler.scale(loss).backward()\n"
+        "        scaler.step(optimizer)\n"
+        "        scaler.update()\n",
+        {
+            "engine.py": KEPT + "import torch\n"
+            "\n"
+            "scaler = torch.amp.GradScaler('cuda')\n"
+            "\n"
+            "\n"
+            "def casting():\n"
+            "    return torch.autocast('cuda')\n"
+        },
+        amp="apex-O1",
     ),
 }
 
@@ -376,22 +459,6 @@ def train(rank, size):
 if __name__ == "__main__":
     mp.spawn(train, args=(2,), nprocs=2)
 """
-LAUNCHED = """\
-import argparse
-
-import torch
-import torch.distributed as dist
-from torch import nn
-from torch.nn.parallel import DistributedDataParallel
-
-parser = argparse.ArgumentParser()
-parser.add_argument("--local_rank", type=int, default=0)
-args = parser.parse_args()
-dist.init_process_group("nccl")
-torch.cuda.set_device(args.local_rank)
-model = DistributedDataParallel(nn.Linear(8, 1).cuda())
-model(torch.ones(4, 8)).mean().backward()
-"""
 MAIN = """\
 
 
@@ -409,6 +476,32 @@ def main():
 
 """
 CALLED = 'if __name__ == "__main__":\n    main()\n'
+
+JOINED = '''\
+import os
+
+import torch
+import torch.distributed as dist
+import torch.nn as nn
+from torch.nn.parallel import DistributedDataParallel
+
+
+def init_distributed():
+    """Join the process group that torchrun describes, or be a group of one."""
+    if "RANK" in os.environ:
+        dist.init_process_group("gloo")
+
+
+def main():
+    os.environ["CUDA_VISIBLE_DEVICES"] = "0,1"
+    init_distributed()
+    model = DistributedDataParallel(nn.Linear(8, 1))
+    model(torch.ones(4, 8)).mean().backward()
+
+
+if __name__ == "__main__":
+    main()
+'''
 
 PROCESSES = {
     "spawned at two places": whole(SPAWNED + "    mp.spawn(train, args=(1,), nprocs=1)\n", launcher="torchrun"),
@@ -514,17 +607,47 @@ train_set = Rows()
         + SET_UP
         + LOOP.replace("    for x", "    first = train_set.reorder()\n    for x"),
     ),
-    "devices chosen by a module": whole(
-        "import devices\n" + HEAD + SET_UP + LOOP + "devices.choose()\n",
-        {"devices.py": 'import os\n\n\ndef choose():\n    os.environ["CUDA_VISIBLE_DEVICES"] = "0"\n'},
-    ),
     "spawned: a method": whole(
         SPAWNED.replace("mp.spawn(train, args=(2,), nprocs=2)", "mp.spawn(lambda rank: train(rank, 2), nprocs=2)"), launcher="torchrun"
     ),
-    "to spawn: devices chosen on a line with others": whole(
-        HEAD + MAIN.replace("def main():\n", 'def main():\n    print(1); os.environ["CUDA_VISIBLE_DEVICES"] = "0,1"\n') + CALLED,
+    "to spawn: devices chosen in a line of other statements": whole(
+        HEAD + MAIN.replace("def main():\n", 'def main():\n    gpus = "0,1"; os.environ["CUDA_VISIBLE_DEVICES"] = gpus\n') + CALLED,
         launcher="spawn",
     ),
+    "to spawn: a star import": whole(HEAD + MAIN + CALLED.replace("main()", "from tools import *\n    main()"), launcher="spawn"),
+    "devices chosen in a module that trains": whole(
+        "from engine import train\n" + HEAD + SET_UP + "train(model, optimizer, loader)\n",
+        {
+            "engine.py": "import os\n"
+            "\n"
+            "import torch\n"
+            "import torch.nn.functional as F\n"
+            "\n"
+            "\n"
+            "def train(model, optimizer, loader):\n"
+            "    os.environ['CUDA_VISIBLE_DEVICES'] = '0'\n"
+            "    model = model.to('cuda:0')\n"
+            "    for epoch in range(9):\n"
+            "        for x, y in loader:\n"
+            "            optimizer.zero_grad()\n"
+            "            F.mse_loss(model(x.to('cuda:0')), y.to('cuda:0')).backward()\n"
+            "            optimizer.step()\n"
+            "        print(epoch)\n"
+        },
+    ),
+    "an order drawn several times between epochs": whole(
+        "from random import shuffle\n" + HEAD + "random = 0.5\n"
+        "rows = list(range(640))\n" + SET_UP + "for epoch in range(9):\n"
+        "    for _ in range(2):\n"
+        "        shuffle(rows)\n"
+        "    for i in rows:\n"
+        "        loss = nn.functional.mse_loss(model(train_set[i][0]), train_set[i][1])\n"
+        "        optimizer.zero_grad()\n"
+        "        loss.backward()\n"
+        "        optimizer.step()\n"
+        "    for x, y in loader:\n" + BATCH
+    ),
+    "to spawn: a group that is joined in a function": whole(JOINED, launcher="spawn"),
 }
 
 COMMENTS = {
@@ -535,13 +658,20 @@ COMMENTS = {
         "step", "loss = criterion(model(x), y).sqrt()\noptimizer.zero_grad()\nloss.backward()  # ddpify: skip\noptimizer.step()\n"
     ),
     "a script that stays": whole("# ddpify: skip-file\n" + HEAD + SET_UP + LOOP),
-    "a draft": piece("end", "for x in images:\n    model(x).sum().backward()\n", draft=True),
     "what a comment says of a value": piece(
         "step", "import tools\n\nrate = tools.rate()  # ddpify: replicate\n" + STEP.replace("loss.backward()", "(loss * rate).backward()")
     ),
-    "code nested too deeply": piece("end", "print(" + "-" * 3000 + "1)\n"),
     "a module that cannot be read": whole(HEAD + SET_UP + LOOP + "    import old\n", {"old.py": "print 'python 2'\n"}),
-    "a path taken for a script": whole("train.py"),
+    "a draft with a place to be finished": piece("start", 'os.environ.setdefault("CUDA_VISIBLE_DEVICES", args.gpu)\n', draft=True),
+    "a value said to differ": piece("step", "import tools\n\nrate = tools.rate()  # ddpify: per-rank\nif rate > 9:\n    return 0\n" + STEP),
+    "a script too large to be followed": whole(
+        HEAD
+        + SET_UP
+        + "".join(f"\n\ndef f{i}(x, *more):\n    return f{i + 1}(x, {i}, *more) + f{i + 1}(x, -{i}, *more)\n" for i in range(17))
+        + "\n\ndef f17(x, *more):\n    return x * len(more)\n\n\n"
+        + LOOP.replace("model(x)", "model(f0(x))")
+    ),
+    "code nested too deeply": piece("end", "print(" + "-" * 3000 + "1)\n"),
 }
 
 ROWS = """\
@@ -778,58 +908,6 @@ DATA = {
         "    loss = criterion(out, y)\n"
         "    optimizer.zero_grad()\n    loss.backward()\n    optimizer.step()\n    state = out.detach()\n",
     ),
-    "slices put together again": piece(
-        "batches",
-        "for i in range(0, 640, 32):\n"
-        "    x, y = images[i : i + 32], labels[i : i + 32]\n"
-        "    update(torch.cat([x, x]), torch.cat([y, y]))\n",
-    ),
-    "batches of training and evaluation made by hand": piece(
-        "end",
-        "def rows(first):\n"
-        "    return images[first : first + 32], labels[first : first + 32]\n"
-        "\n"
-        "def every(trains):\n"
-        "    for i in range(0, 640, 32):\n"
-        "        x, y = rows(i)\n"
-        "        if trains:\n"
-        "            update(x, y)\n"
-        "        else:\n"
-        "            print(model(x))\n"
-        "\n"
-        "every(True)\n"
-        "every(False)\n",
-    ),
-    "a hidden state of training and evaluation": whole(
-        HEAD
-        + """\
-
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.rnn, self.fc = nn.GRU(8, 8), nn.Linear(8, 1)
-
-    def forward(self, x, h):
-        out, h = self.rnn(x[None], h)
-        return self.fc(out[0]), h
-
-
-rows, wanted = torch.ones(640, 8), torch.ones(640, 1)
-model = Net()
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-for epoch in range(9):
-    h = torch.zeros(1, 32, 8)
-    for i in range(0, 640, 32):
-        out, h = model(rows[i : i + 32], h.detach())
-        loss = nn.functional.mse_loss(out, wanted[i : i + 32])
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    with torch.no_grad():
-        print(model(rows[:32], h))
-"""
-    ),
     "batch norm in a model without a name": whole(
         HEAD + "loader = DataLoader(train_set, batch_size=32, shuffle=True)\n"
         "test_loader = DataLoader(train_set, batch_size=32)\n"
@@ -845,33 +923,133 @@ for epoch in range(9):
         "    get().train()\n",
         sync_bn="off",
     ),
-    "predictions of a loader without a name": piece(
-        "end",
-        "outputs = []\n"
-        "model.eval()\n"
-        "with torch.no_grad():\n"
-        "    for x, y in DataLoader(test_set, batch_size=100):\n"
-        "        outputs += model(x).tolist()\n"
-        "print(outputs)\n",
+    "a sampler that a setting names": piece("data", "loader = DataLoader(train_set, batch_size=32, sampler=args.sampler)\n"),
+    "numbers drawn beside slices": piece(
+        "batches",
+        "for i in range(0, 640, 32):\n"
+        "    x, y = images[i : i + 32], labels[i : i + 32]\n"
+        "    keep = torch.rand(1, 8)\n"
+        "    update(x * keep, y)\n",
     ),
-    "an iterable data set that the clock chooses": piece(
+    "batches of training and evaluation, made by a module that is kept": whole(
+        "from engine import fit\n" + HEAD + "model = nn.Linear(8, 1)\n"
+        "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+        "fit(model, optimizer, torch.ones(640, 8), torch.ones(640, 1))\n",
+        {
+            "engine.py": KEPT + "import torch\n"
+            "import torch.nn.functional as F\n"
+            "\n"
+            "\n"
+            "def batches(x, y):\n"
+            "    for i in range(0, 640, 32):\n"
+            "        yield x[i : i + 32], y[i : i + 32]\n"
+            "\n"
+            "\n"
+            "def fit(model, optimizer, rows, wanted):\n"
+            "    for epoch in range(9):\n"
+            "        for x, y in batches(rows, wanted):\n"
+            "            optimizer.zero_grad()\n"
+            "            F.mse_loss(model(x), y).backward()\n"
+            "            optimizer.step()\n"
+            "        with torch.no_grad():\n"
+            "            for x, y in batches(rows, wanted):\n"
+            "                print(model(x))\n"
+        },
+    ),
+    "a sampler made by the clock": piece(
+        "data",
+        "class Rows:\n"
+        "    def __init__(self, first):\n"
+        "        self.first = first\n"
+        "\n"
+        "    def __len__(self):\n"
+        "        return 320\n"
+        "\n"
+        "    def __iter__(self):\n"
+        "        return iter(range(self.first, 640))\n"
+        "\n"
+        "loader = DataLoader(train_set, batch_size=32, sampler=Rows(int(time.time()) % 320))\n",
+    ),
+    "an iterable data set made by the clock": piece(
         "data",
         "from torch.utils.data import IterableDataset\n"
         "\n"
         "class Lines(IterableDataset):\n"
+        "    def __init__(self, first):\n"
+        "        self.first = first\n"
+        "\n"
         "    def __iter__(self):\n"
-        "        yield from zip(images, labels)\n"
+        "        yield from zip(images[self.first :], labels)\n"
         "\n"
-        "streams = [Lines(), Lines()]\nloader = DataLoader(streams[int(time.time()) % 2], batch_size=32)\n",
+        "loader = DataLoader(Lines(int(time.time())), batch_size=32)\n",
     ),
-    "a sampler that the clock chooses": piece(
-        "data",
-        "from torch.utils.data import SequentialSampler\n"
+    "a state that goes on from slice to slice": whole(
+        HEAD
+        + """
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn, self.fc = nn.GRU(8, 8), nn.Linear(8, 1)
+
+    def forward(self, x, h):
+        out, h = self.rnn(x, h)
+        return self.fc(out), h
+
+    def start(self, size):
+        return torch.zeros(1, size, 8)
+
+
+def batchify(data, size):
+    rows = data.size(0) // size
+    return data[: rows * size].view(size, -1, 8).transpose(0, 1)
+
+
+data = batchify(torch.ones(6400, 8), 32)
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+
+def run(trains):
+    h = model.start(32)
+    for i in range(0, data.size(0) - 1, 10):
+        x, y = data[i : i + 10], data[i + 1 : i + 11, :, :1]
+        out, h = model(x, h.detach())
+        loss = nn.functional.mse_loss(out, y)
+        if trains:
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+
+for epoch in range(9):
+    run(True)
+    run(False)
+"""
+    ),
+    "one loop of training and evaluation over batches made by hand": whole(
+        HEAD + "rows, wanted = torch.ones(640, 8), torch.ones(640, 1)\n"
+        "model = nn.Linear(8, 1)\n"
+        "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
         "\n"
-        "samplers = [SequentialSampler(train_set), SequentialSampler(train_set)]\n"
-        "loader = DataLoader(train_set, batch_size=32, sampler=samplers[int(time.time()) % 2])\n",
+        "\n"
+        "def batches(x, y):\n"
+        "    for i in range(0, 640, 32):\n"
+        "        yield x[i : i + 32], y[i : i + 32]\n"
+        "\n"
+        "\n"
+        "both = {'train': batches(rows, wanted), 'test': batches(rows, wanted)}\n"
+        "for epoch in range(9):\n"
+        "    for phase in ('train', 'test'):\n"
+        "        for x, y in batches(rows, wanted):\n"
+        "            loss = nn.functional.mse_loss(model(x), y)\n"
+        "            if phase == 'train':\n"
+        "                optimizer.zero_grad()\n"
+        "                loss.backward()\n"
+        "                optimizer.step()\n"
+        "            else:\n"
+        "                print(loss.item())\n"
     ),
-    "a sampler that a setting names": piece("data", "loader = DataLoader(train_set, batch_size=32, sampler=args.sampler)\n"),
 }
 
 OUTPUT = {
@@ -948,24 +1126,6 @@ OUTPUT = {
         "\n"
         "model.load_state_dict(keep())\n",
     ),
-    "a free name looked for on some ranks": piece(
-        "batches",
-        "for x, y in loader:\n"
-        "    if update(x, y) > 9:\n"
-        "        i = 0\n"
-        "        while os.path.exists(f'run{i}'):\n"
-        "            i += 1\n"
-        "        os.makedirs(f'run{i}')\n",
-    ),
-    "a run whose settings all ranks read": piece(
-        "loop",
-        "import wandb\n"
-        "\n"
-        "settings = dict(config=vars(args))\n"
-        "wandb.init(**settings)\n"
-        "for epoch in range(wandb.config.epochs):\n"
-        "    train(epoch)\n",
-    ),
     "a folder of a run": piece(
         "loop",
         "import wandb\n"
@@ -975,6 +1135,21 @@ OUTPUT = {
         "folder = wandb.use_artifact('data').download()\n"
         "for epoch in range(9):\n"
         "    train(epoch)\n",
+    ),
+    "a run whose settings are not written out": piece(
+        "loop", "import wandb\n\nrun = wandb.init(**vars(args))\nfor epoch in range(wandb.config.epochs):\n    train(epoch)\n"
+    ),
+    "a free name looked for in an evaluation": piece(
+        "end",
+        "if loader.batch_size > 9:\n"
+        "    with torch.no_grad():\n"
+        "        for x, y in test_loader:\n"
+        "            if model(x).sum() > 9:\n"
+        "                i = 0\n"
+        "                while os.path.exists(f'run{i}'):\n"
+        "                    i += 1\n"
+        "                os.makedirs(f'run{i}')\n"
+        "                torch.load(f'run{i}/a.pt')\n",
     ),
 }
 
@@ -1109,36 +1284,6 @@ LOOPS = {
     ),
     "a momentum by the loss": piece("step", STEP + "optimizer.param_groups[0]['momentum'] = loss.item()\n"),
     "a schedule by the loss": piece("step", STEP + "scheduler.step(loss.item())\n"),
-    "two losses that share an operand": piece(
-        "step",
-        "out = nn.functional.cross_entropy(model(x), y, reduction='sum')\n"
-        "weights = y.sum()\n"
-        "optimizer.zero_grad()\n"
-        "(out / weights).backward(retain_graph=True)\n"
-        "(out / len(x) + out / weights).backward()\n"
-        "optimizer.step()\n",
-    ),
-    "a loop of training and of evaluation": piece(
-        "end",
-        "for epoch in range(9):\n"
-        "    for phase, batches in (('train', loader), ('test', test_loader)):\n"
-        "        worst = 0.0\n"
-        "        for x, y in batches:\n"
-        "            loss = criterion(model(x), y)\n"
-        "            if phase == 'train':\n"
-        "                optimizer.zero_grad()\n"
-        "                loss.backward()\n"
-        "                optimizer.step()\n"
-        "            worst += loss.item() * len(x)\n"
-        "            seen = loss.item()\n"
-        "        print(phase, worst, seen)\n",
-    ),
-    "samples kept of the last batch": piece(
-        "batches", "for x, y in loader:\n    update(x, y)\n    shown = x\n\ndef show():\n    print(shown)\n\nshow()\n"
-    ),
-    "samples kept in an object": piece(
-        "batches", "kept = {}\nfor x, y in loader:\n    kept['x'], kept['loss'] = x, update(x, y)\nprint(kept['x'])\nprint(kept['loss'])\n"
-    ),
     "batches drawn without a loop over the loader": piece(
         "loop",
         "def drawn():\n"
@@ -1148,8 +1293,44 @@ LOOPS = {
         "for step in range(9):\n"
         "    update(*drawn())\n",
     ),
-    "a random number inside a loop's head": piece(
-        "batches", "for x, y in loader:\n    while random.random() < 0.5:\n        update(x, y)\n"
+    "two losses that share an operand": piece(
+        "step",
+        "each = nn.functional.cross_entropy(model(x), y, reduction='sum')\n"
+        "first = each / y.sum()\n"
+        "second = first + each / (y > 0).sum()\n"
+        "optimizer.zero_grad()\n"
+        "first.backward(retain_graph=True)\n"
+        "second.backward()\n"
+        "optimizer.step()\n",
+    ),
+    "a loop of training with a batch sampler, and of evaluation": piece(
+        "end",
+        "class Rows:\n"
+        "    def __len__(self):\n"
+        "        return 20\n"
+        "\n"
+        "    def __iter__(self):\n"
+        "        return iter([[i] * 32 for i in range(20)])\n"
+        "\n"
+        "batches = DataLoader(train_set, batch_sampler=Rows())\n"
+        "\n"
+        "def run(phase, over):\n"
+        "    total = 0.0\n"
+        "    for x, y in over:\n"
+        "        loss = criterion(model(x), y)\n"
+        "        if phase == 'train':\n"
+        "            optimizer.zero_grad()\n"
+        "            loss.backward()\n"
+        "            optimizer.step()\n"
+        "        total += loss.item() * len(x)\n"
+        "    return total\n"
+        "\n"
+        "for epoch in range(9):\n"
+        "    print(run('train', batches))\n"
+        "    print(run('test', test_loader))\n",
+    ),
+    "samples kept of the last batch": piece(
+        "batches", "for x, y in loader:\n    update(x, y)\n    shown = x\n\ndef show():\n    print(shown)\n\nshow()\n"
     ),
 }
 
@@ -1354,28 +1535,28 @@ class Net(nn.Module):
             )
         },
     ),
-    "a model turned to half in a module that is kept": whole(
-        WITH_ENGINE + "    half(model)\n", {"engine.py": ENGINE + "\n\ndef half(model):\n    model.half()\n"}
-    ),
-    "a model moved to the CPU in a module that is kept": whole(
-        "from keep import keep\n" + WITH_ENGINE + "    keep(model)\n",
-        {
-            "engine.py": ENGINE,
-            "keep.py": KEPT + "import torch\n"
-            "\n"
-            "\n"
-            "def keep(model):\n"
-            "    model.cpu()\n"
-            "    torch.save(model.state_dict(), 'model.pt')\n"
-            "    model.cuda()\n",
-        },
-    ),
     "a teacher in DataParallel with more arguments": whole(
         HEAD
         + "teacher = nn.DataParallel(nn.Linear(8, 1).cuda(), [0], 0, 0)\n"
         + SET_UP
         + LOOP.replace("mse_loss(model(x), y)", "mse_loss(model(x), teacher(x).detach())")
         + "torch.save(teacher.state_dict(), 'teacher.pt')\n",
+    ),
+    "a model turned to half by a module that is kept": whole(
+        WITH_ENGINE.replace("import update", "import half, update") + "    half(model)\n",
+        {"engine.py": ENGINE + "\n\ndef half(model):\n    model.half()\n"},
+    ),
+    "a model saved from the CPU by a module that is kept": whole(
+        WITH_ENGINE.replace("import update", "import keep, update") + "    keep(model)\n",
+        {
+            "engine.py": ENGINE + "\n"
+            "\n"
+            "def keep(model):\n"
+            "    import torch\n"
+            "\n"
+            "    torch.save(model.cpu().state_dict(), 'a.pt')\n"
+            "    model.cuda()\n"
+        },
     ),
 }
 
@@ -1500,6 +1681,12 @@ NEVER_SHOWN = {
         "the result is not checked; review every line",
         "the file is left as it was",
         "the code is nested too deeply to be analysed",
+        "not applied here, so do it by hand: ",
+    ),
+    "said where what was written does not fit": (
+        " arguments by position where it takes ",
+        "it has no parameter ",
+        " is given twice",
     ),
     "said where no rule says anything, which is so of no script known": (
         "nothing was found that gives each rank a different part of this loader's data: all ranks may train on the same samples",
@@ -1512,57 +1699,15 @@ NEVER_SHOWN = {
         "gradients of unequal batches",
     ),
     "no example yet": (
-        "this is to be done by hand; the comment goes once it is",
-        "this place is not marked",
-        "this model is made anew while the training goes on, and amp.initialize runs once",
-        " arguments by position where it takes ",
-        "it has no parameter ",
-        " is given twice",
-        "said to be each rank's own",
-        "the process group is joined inside a function",
-        "choose the devices before the main function is called",
         "functions read {}, which only a part of the script knows",
-        "the devices are chosen on a line with other statements",
-        "give it a line of its own",
-        "what runs when the file is imported cannot be moved into a function ({})",
         "what runs before the processes start needs ",
         "not applied, because the script has no variable for its device: ",
         "write it by hand",
-        "the script is too large to be analysed to its end, so that nothing is known of the rest",
         "these slices are put together again, so that they may be windows of one sequence, not rows of samples",
-        "`{}` is drawn at each step, too, and the analysis could not tell its batch dimension",
         "`{}` is made for the batches of the training, and elsewhere",
         "a state made for the batches of the training is used elsewhere, too",
         "its loader has no name",
-        "this loader feeds training",
-        "this makes the batches of both the training and an evaluation: the evaluation would be cut, too",
-        "this iterable data set is made from values that differ between ranks: samples would be missed and repeated",
-        "each rank would find another free name",
-        "give the run's settings one by one, so that it can be switched off on other ranks",
-        "every rank reads `{}`, and only rank 0 has a run: the others would fail",
-        "this loss shares an operand with another loss, and the two need different corrections of it",
-        "`{}` is of this rank's part of the data in training, and of all of it in evaluation, in the same loop",
-        "sum {} over the ranks where the loop trained, and only there",
-        "the samples shown here are from rank 0's part of the data",
-        "the values shown here are those of rank 0's last batch",
-        "this random number decides how the training goes on, and every rank draws another: the ranks would hang or drift apart",
-        "`.{}()` moves the model's parameters after it is wrapped: DDP would go on averaging gradients of the old ones",
-        "save a copy instead: {k: v.cpu() for k, v in model.module.state_dict().items()}",
-        "{k: v.cpu() for k, v in model.state_dict().items()}, or copy.deepcopy(model).cpu()",
-        "moving the model to the CPU and back would detach it from DDP: save a copy of its state",
-        "these gradients are averaged by a call, after apex has looked for overflows: ranks could skip different steps",
-        'with torch.autocast("cuda", enabled=False): around it, with .float() on what it compares; or BCEWithLogitsLoss on logits',
-        "take it out there",
         "there is no line where a grad scaler can be made that all of the training reaches",
-        "the optimizer has no name where its gradients are read",
-        "the steps of one iteration are taken in several modules",
         "the steps of one iteration stand in different places",
-        "gradients are read in another module before they are unscaled",
-        "gradients are read here, and the analysis could not tell which optimizer step uses them",
-        "apex's mixed precision is left as it is: --amp {} has no effect on it",
-        "take apex out of the script first",
-        "this choice of devices comes after the group is joined: without a launcher, make it in the shell",
-        " imports this module as a part of {}, and does not find there what it now imports",
-        "put {} on that script's sys.path",
     ),
 }

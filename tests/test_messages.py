@@ -82,6 +82,7 @@ def given() -> frozenset[str]:
         scripts = {title: script for table in tables for title, script in table.SCRIPTS.items()}
         for title in FROM_TABLES:
             texts |= _said(lambda title=title: converted(scripts[title], Path(folder) / title))
+    texts |= _said(lambda: ddpify.convert(Path(__file__).parent / "project" / "tools" / "train.py"))
     return frozenset(texts)
 
 
