@@ -2,7 +2,7 @@
 
 import pytest
 from generate.compose import compose
-from generate.mutations import AT_ONCE, FAULTS, outcomes
+from generate.mutations import FAULTS, is_found, outcomes
 from generate.reduce import applied
 from generate.runner import Kind, Result, alike, examine
 from generate.variants import VARIANTS, variants
@@ -58,8 +58,7 @@ def test_variants_are_scripts_of_their_own() -> None:
         compile(variant.text, name, "exec")
 
 
-@pytest.mark.parametrize("title", ["the sampler does not shuffle", "guards are inverted"])
-def test_faults_in_rules_are_found(title: str) -> None:
-    fault = next(fault for fault in FAULTS if fault.title == title)
-    ends = outcomes(fault, [compose(seed) for seed in SEEDS[:AT_ONCE]], [], 3)
-    assert ends and set(ends) != {Kind.EQUAL}
+def test_faults_in_rules_are_found() -> None:
+    faults = [fault for fault in FAULTS if fault.title in ("the sampler does not shuffle", "guards are inverted")]
+    ends = outcomes(faults, [compose(seed) for seed in SEEDS[:8]], 3)
+    assert len(ends) == 2 and all(map(is_found, ends.values()))

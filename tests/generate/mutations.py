@@ -7,6 +7,7 @@ in any other way than whole and equal to the original.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import multiprocessing
 import re
 import sys
@@ -30,7 +31,7 @@ from ddpify.rules.process import seed
 from generate.compose import Generated, compose
 from generate.runner import Converted, Kind, convert, judged
 
-AT_ONCE = 24
+HANGS = 20.0  # seconds without a result after which a script is taken to hang, as faults make many
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,18 @@ class Fault:
         def changes(context: object) -> Iterator[object]:
             for item in right(context):
                 yield self.becomes(item) if isinstance(item, Change) else item
+
+        return mock.patch.object(self.rule, "changes", changes)
+
+    def noted(self, altered: set[str]) -> mock._patch[Callable[..., Iterator[object]]]:
+        """The rule without the fault, which adds the title to `altered` where the fault would alter a change."""
+        right = self.rule.changes
+
+        def changes(context: object) -> Iterator[object]:
+            for item in right(context):
+                if isinstance(item, Change) and self.becomes(item) != item:
+                    altered.add(self.title)
+                yield item
 
         return mock.patch.object(self.rule, "changes", changes)
 
@@ -111,44 +124,61 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.generate.mutations", description=__doc__)
     parser.add_argument("--seed", type=int, default=1, help="the first script's seed")
     parser.add_argument("--count", type=int, default=240, help="look for touched conversions among so many scripts")
-    parser.add_argument("--touched", type=int, default=8, help="run so many of them")
+    parser.add_argument("--touched", type=int, default=8, help="run so many of them, until one finds the fault")
+    parser.add_argument("--processes", type=int, default=2, help="convert in so many processes")
     parser.add_argument("words", nargs="*", help="only the faults whose titles hold one of these")
     given = parser.parse_args()
     scripts = [compose(seed) for seed in range(given.seed, given.seed + given.count)]
     chosen = [f for f in FAULTS if not given.words or any(word in f.title for word in given.words)]
-    right: list[Converted] = []
-    found = 0
+    ends = outcomes(chosen, scripts, given.touched, given.processes)
     for fault in chosen:
-        ends = outcomes(fault, scripts, right, given.touched)
-        found += (caught := bool(ends.keys() - {Kind.EQUAL}))
-        seen = ", ".join(f"{n} {kind.value}" for kind, n in ends.most_common())
-        print(f"{'found ' if caught else 'MISSED'}  {fault.title}: {seen or 'no conversion is touched'}", flush=True)
+        seen = ", ".join(f"{n} {kind.value}" for kind, n in ends[fault.title].most_common())
+        print(f"{'found ' if is_found(ends[fault.title]) else 'MISSED'}  {fault.title}: {seen or 'no conversion is touched'}", flush=True)
+    found = sum(map(is_found, ends.values()))
     print(f"{found} of {len(chosen)} faults found")
     return int(found < len(chosen) * 0.9)
 
 
-def outcomes(fault: Fault, scripts: Sequence[Generated], right: list[Converted], touched: int) -> Counter[Kind]:
-    """How scripts end whose conversions a fault touches; `right` are those without it, as far as they were asked for yet."""
-    some: list[tuple[Generated, Converted]] = []
-    for first in range(0, len(scripts), AT_ONCE):
-        part = scripts[first : first + AT_ONCE]
-        right += _converted(part) if len(right) <= first else []
-        with fault.put():
-            wrong = _converted(part)
-        before = right[first : first + AT_ONCE]
-        some += [(s, w) for s, b, w in zip(part, before, wrong, strict=True) if not b.exit_code and w != b]
-        if len(some) >= touched:
-            break
-    some = some[:touched]
-    run = [(s, c) for s, c in some if not c.error and not c.exit_code]
-    results = judged([s for s, _ in run], [c for _, c in run], 2, 15.0) if run else []
-    told = [Kind.CRASH if c.error else Kind.ASKED for _, c in some if c.error or c.exit_code]
-    return Counter([*(result.kind for result in results), *told])
+def is_found(ends: Counter[Kind]) -> bool:
+    """Whether a script with a fault ended in any other way than whole and equal to the original."""
+    return bool(ends.keys() - {Kind.EQUAL})
 
 
-def _converted(scripts: Sequence[Generated]) -> list[Converted]:
-    with multiprocessing.get_context("fork").Pool(2) as pool:
-        return pool.map(convert, scripts, 1)
+def outcomes(faults: Sequence[Fault], scripts: Sequence[Generated], touched: int, processes: int = 2) -> dict[str, Counter[Kind]]:
+    """How scripts end whose conversions the faults touch, by a fault's title: those of each until one finds it, at most `touched`.
+
+    All scripts are converted once, which tells whose changes a fault would alter; a fault is then put into the conversions of these alone.
+    """
+    with multiprocessing.get_context("fork").Pool(processes) as pool:
+        right = dict(zip((s.seed for s in scripts), pool.map(_observed, scripts, 1), strict=True))
+        left = {f: [s for s in scripts if f.title in right[s.seed][1] and not right[s.seed][0].exit_code] for f in faults}
+        ends = {fault.title: Counter[Kind]() for fault in faults}
+        while tries := [(f, left[f].pop(0)) for f in faults if left[f] and not is_found(ends[f.title]) and ends[f.title].total() < touched]:
+            wrong = pool.starmap(_converted, [(FAULTS.index(fault), script) for fault, script in tries], 1)
+            run = list[tuple[Fault, Generated, Converted]]()
+            for (fault, script), made in zip(tries, wrong, strict=True):
+                if made.error or made.exit_code:
+                    ends[fault.title][Kind.CRASH if made.error else Kind.ASKED] += 1
+                elif made != right[script.seed][0]:
+                    run.append((fault, script, made))
+            results = judged([script for _, script, _ in run], [made for *_, made in run], 2, HANGS) if run else []
+            for (fault, *_), result in zip(run, results, strict=True):
+                ends[fault.title][result.kind] += 1
+    return ends
+
+
+def _observed(script: Generated) -> tuple[Converted, frozenset[str]]:
+    """The conversion of a script without a fault, and the titles of those that would alter one of its changes."""
+    altered: set[str] = set()
+    with contextlib.ExitStack() as observed:
+        for fault in FAULTS:
+            observed.enter_context(fault.noted(altered))
+        return convert(script), frozenset(altered)
+
+
+def _converted(fault: int, script: Generated) -> Converted:
+    with FAULTS[fault].put():
+        return convert(script)
 
 
 if __name__ == "__main__":
