@@ -19,11 +19,9 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Replace
-from ddpify.facts import batch_source
 from ddpify.facts.collect import loss_of
 from ddpify.facts.library import SHARED_BY_HAND, row_of
 from ddpify.facts.model import New, Value, join, paths_of
-from ddpify.facts.tree import last_name, walked
 from ddpify.records import replace
 from ddpify.rules.base import (
     SAME_GRADIENTS,
@@ -39,7 +37,7 @@ from ddpify.rules.base import (
 )
 from ddpify.rules.context import Context
 from ddpify.rules.data.loader_call import escaped
-from ddpify.rules.loop import batch_parts, coupled_losses, divisors, doubts, unknown, valid_targets
+from ddpify.rules.loop import batch_parts, coupled_losses, divisors, doubts, padding, unknown, valid_targets
 from ddpify.rules.loop.loss_terms import computed_elsewhere
 
 CODE = "DDP402"
@@ -140,9 +138,6 @@ _ROWS_OF_ALL = (
     "if the loss is a mean over the samples, write `# ddpify: mean` on the line that computes it"
 )
 _SHARED_OUT = "give each rank different rows of the inputs, equally many: x[rank::world_size]"
-_OF_ENTRIES = frozenset(("L1Loss", "MSELoss", "SmoothL1Loss", "BCELoss", "BCEWithLogitsLoss", "HuberLoss"))
-_OF_SAMPLES = frozenset(("CTCLoss", "ctc_loss"))  # given the length of each sample
-_FLATTENING = frozenset(("view", "reshape", "flatten", "transpose", "permute"))
 
 
 def _coupled_in_forward(context: Context, loss: Value) -> list[ast.AST]:
@@ -162,38 +157,9 @@ def _are_statistics(context: Context, places: list[ast.AST]) -> bool:
     return any("batchnorm" in path.lower().replace("_", "") for func in calls for path in (*func.paths(), *func.kinds()))
 
 
-def _averages_over_padding(context: Context, loss: Value, node: ast.Call) -> bool:
-    """Whether batches are padded and a loss averages over all entries, those of the padding too."""
-    if not coupled_losses.pads(context, loss) and not _padded_by_hand(context, loss):
-        return False
-    losses = _torch_losses(context)
-    if losses & _OF_ENTRIES:
-        return True
-    if losses and losses <= _OF_SAMPLES:
-        return False
-    places = {node, *(above for call in context.facts.after.calls(node) for above in call.stack)}
-    functions = {context.facts.tree_of(place).function(place) for place in places}
-    calls = (n for function in functions for n in walked(function) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute))
-    return any(last_name(n.func) in _FLATTENING and context.from_sharded_data(context.facts.after.value(n)) for n in calls)
-
-
 def _averages_unequally(context: Context, node: ast.Call, loss: Value) -> bool:
     """Whether the plain averages in a loss may be over different numbers of entries on the ranks."""
-    return bool(loss.of_kind("thinned") or loss.of_kind("part")) or _averages_over_padding(context, loss, node)
-
-
-def _padded_by_hand(context: Context, loss: Value) -> bool:
-    """Whether batches that the script cuts or draws itself are passed to something that pads, by its name."""
-    by_hand = {o for o in loss.of_kind("batch") if isinstance(o, New) and o.path in batch_source.PATHS}
-    return any("pad" in c.method.lower() and any(a.batches() & by_hand for a in c.args) for c in context.facts.after.trace.calls)
-
-
-def _torch_losses(context: Context) -> set[str]:
-    """The names of torch's losses that are called anywhere."""
-    calls = context.facts.after.trace.calls
-    paths = {p for c in calls for p in c.func.kinds() if p.startswith("torch.nn.")}
-    paths |= {p for c in calls for p in c.func.paths() if p.startswith("torch.nn.functional.")}
-    return {name for name in (p.rpartition(".")[2] for p in paths) if name.endswith(("Loss", "_loss", "cross_entropy"))}
+    return bool(loss.of_kind("thinned") or loss.of_kind("part")) or padding.averages_over_padding(context, loss, node)
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
@@ -268,7 +234,7 @@ def _mean(context: Context, node: ast.Call, loss: Value, obligations: tuple[Obli
     if loss.of_kind("thinned"):
         why = "the collate function may drop samples: ranks average over different numbers of rows, and gradients are wrong"
         yield context.manual(CODE, node, why, _weighed(context, node), obligations, Safety.REVIEW)
-    elif not loss.of_kind("world") and _averages_over_padding(context, loss, node):
+    elif not loss.of_kind("world") and padding.averages_over_padding(context, loss, node):
         why = "each rank pads its batches to another length, and this mean counts the padding: gradients differ from the original's"
         # Padding that does nothing leaves the gradients as they are; where no rank's batch is longer, a run says nothing of it.
         answered_by = SAME_GRADIENTS_OF_UNEQUAL_BATCHES

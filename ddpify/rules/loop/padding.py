@@ -1,0 +1,111 @@
+"""Losses of batches that each rank pads to a length of its own: whether an average counts the padding."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ddpify.facts import batch_source
+from ddpify.facts.model import New, Value
+from ddpify.facts.tree import last_name, same, walked
+from ddpify.rules.context import Context
+from ddpify.rules.loop import coupled_losses
+
+_OF_ENTRIES = frozenset(("L1Loss", "MSELoss", "SmoothL1Loss", "BCELoss", "BCEWithLogitsLoss", "HuberLoss"))
+_OF_SAMPLES = frozenset(("CTCLoss", "ctc_loss"))  # given the length of each sample
+_FLATTENING = frozenset(("view", "reshape", "flatten", "transpose", "permute"))
+_OF_COUNTS = frozenset(("clamp", "clamp_min", "float", "to", "type_as", "double"))  # what leaves a count one
+
+
+def averages_over_padding(context: Context, loss: Value, node: ast.Call) -> bool:
+    """Whether batches are padded and a loss averages over all entries, those of the padding too."""
+    if not coupled_losses.pads(context, loss) and not _padded_by_hand(context, loss):
+        return False
+    losses = _torch_losses(context)
+    if losses & _OF_ENTRIES:
+        return True
+    if losses and losses <= _OF_SAMPLES:
+        return False
+    start = node.func.value if isinstance(node.func, ast.Attribute) else node.args[0] if node.args else None
+    if start is not None and all(rows is not None and _by_own_count(context, rows) for rows in _averaged(context, start)):
+        return False
+    places = {node, *(above for call in context.facts.after.calls(node) for above in call.stack)}
+    functions = {context.facts.tree_of(place).function(place) for place in places}
+    calls = (n for function in functions for n in walked(function) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute))
+    return any(last_name(n.func) in _FLATTENING and context.from_sharded_data(context.facts.after.value(n)) for n in calls)
+
+
+def _padded_by_hand(context: Context, loss: Value) -> bool:
+    """Whether batches that the script cuts or draws itself are passed to something that pads, by its name."""
+    by_hand = {o for o in loss.of_kind("batch") if isinstance(o, New) and o.path in batch_source.PATHS}
+    return any("pad" in c.method.lower() and any(a.batches() & by_hand for a in c.args) for c in context.facts.after.trace.calls)
+
+
+def _torch_losses(context: Context) -> set[str]:
+    """The names of torch's losses that are called anywhere."""
+    calls = context.facts.after.trace.calls
+    paths = {p for c in calls for p in c.func.kinds() if p.startswith("torch.nn.")}
+    paths |= {p for c in calls for p in c.func.paths() if p.startswith("torch.nn.functional.")}
+    return {name for name in (p.rpartition(".")[2] for p in paths) if name.endswith(("Loss", "_loss", "cross_entropy"))}
+
+
+def _averaged(context: Context, node: ast.expr) -> Iterator[ast.expr | None]:
+    """The rows whose averages add up to a loss; None for a term that is anything else."""
+    run = context.facts.after
+    match node:
+        case ast.Name():
+            values = _assigned(context, node)
+            for value in values:
+                yield from _averaged(context, value)
+            if not values:
+                yield None
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right):
+            yield from _averaged(context, left)
+            yield from _averaged(context, right)
+        case ast.BinOp(left=term, op=ast.Mult() | ast.Div(), right=by) if not context.from_sharded_data(run.value(by)):
+            yield from _averaged(context, term)
+        case ast.BinOp(left=by, op=ast.Mult(), right=term) if not context.from_sharded_data(run.value(by)):
+            yield from _averaged(context, term)
+        case ast.Call(func=ast.Attribute(value=rows, attr="mean"), args=[], keywords=[]) if run.value(rows).scale == "sample":
+            yield rows
+        case _:
+            yield None
+
+
+def _by_own_count(context: Context, rows: ast.expr) -> bool:
+    """Whether each sample's entries are masked and added up, and divided by how many of its own the mask leaves: padding counts nothing."""
+    match _written(context, rows):
+        case ast.BinOp(left=total, op=ast.Div(), right=count):
+            entries, mask = _summed(context, total), _summed(context, count)
+        case _:
+            return False
+    match _written(context, entries) if entries is not None else None:
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            return mask is not None and (same(left, mask) or same(right, mask)) and context.facts.after.value(mask).scale == "sample"
+    return False
+
+
+def _summed(context: Context, node: ast.expr) -> ast.expr | None:
+    """What is added up along other dimensions than that of the samples, and at most kept from being zero; None for anything else."""
+    match _written(context, node):
+        case ast.Call(func=ast.Attribute(value=of, attr="sum")) as call:
+            return of if context.facts.after.value(call).scale == "sample" else None
+        case ast.Call(func=ast.Attribute(value=of, attr=attr)) if attr in _OF_COUNTS:
+            return _summed(context, of)
+        case ast.BinOp(left=of, op=ast.Add(), right=ast.Constant()):
+            return _summed(context, of)
+    return None
+
+
+def _written(context: Context, node: ast.expr) -> ast.expr:
+    """What a name stands for, where one assignment says so."""
+    values = _assigned(context, node) if isinstance(node, ast.Name) else []
+    return _written(context, values[0]) if len(values) == 1 else node
+
+
+def _assigned(context: Context, name: ast.Name) -> list[ast.expr]:
+    """What a name was assigned where it is read; nothing where it may have been given something else."""
+    reaching = context.facts.after.definitions.reaching(name)
+    ups = [context.facts.tree_of(d).parent.get(d) for d in reaching.definitions]
+    values = [up.value for up in ups if isinstance(up, ast.Assign) and len(up.targets) == 1 and isinstance(up.targets[0], ast.Name)]
+    return values if len(values) == len(ups) and not reaching.changes and not reaching.undefined else []
