@@ -50,6 +50,8 @@ HELPERS: dict[str, Helper] = {
     "first_on_node": Helper((), True, (), ("from contextlib import contextmanager",)),
     "drawn_by_rank_zero": Helper((), True, (), ("from contextlib import contextmanager",)),
     "sum_over_ranks": Helper((_NUMBERS,), True),
+    "largest_over_ranks": Helper((_NUMBER,), True),
+    "smallest_over_ranks": Helper((_NUMBER,), True),
     "gather_over_ranks": Helper((_ROWS, _NUMBER), True),
     "reduce_meter": Helper((frozenset(("object",)),), True, ("device",)),
     "from_rank_zero": Helper((_NUMBER,), True, ("device",)),

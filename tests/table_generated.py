@@ -1,6 +1,6 @@
 """Scripts that the generator of `tests/generate` has found, reduced."""
 
-from scripts import Script
+from scripts import Script, on_three
 
 SCRIPTS: dict[str, Script] = {
     "a loss that the optimizer's step gives back": Script(
@@ -403,3 +403,205 @@ SCRIPTS["a buffer of functions within a function, which one of them gives anothe
     """,
     told=("DDP303",),
 )
+
+_SETTINGS = """
+loader = DataLoader(TensorDataset(x, y), batch_size=6, shuffle=True)
+model = nn.Linear(8, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.5, patience=1)
+seen = 0
+for epoch in range(3):
+    for inputs, targets in loader:
+        outputs = model(inputs)
+        loss = F.cross_entropy(outputs, targets)
+        optimizer.zero_grad()
+        loss.backward()
+        {set}
+        optimizer.step()
+print("rate", round(optimizer.param_groups[0]["lr"], 6))
+"""
+_EXTREMES = """
+loader = DataLoader(TensorDataset(x, y), batch_size=6, shuffle=True)
+model = nn.Linear(8, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(3):
+    found = 0.0
+    for inputs, targets in loader:
+        outputs = model(inputs)
+        loss = F.cross_entropy(outputs, targets)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        {keep}
+    print("found", found)
+"""
+
+SCRIPTS |= on_three(
+    {
+        "the largest and the smallest number of an epoch, and of the training": Script(
+            """
+            loader = DataLoader(TensorDataset(x, y), batch_size=6, shuffle=True)
+            model = nn.Linear(8, 2)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            ever, widest = 0.0, torch.tensor(0.0)
+            for epoch in range(3):
+                low, high = float("inf"), float("-inf")
+                for inputs, targets in loader:
+                    outputs = model(inputs)
+                    loss = F.cross_entropy(outputs, targets)
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+                    low = min(low, outputs.min().item())
+                    high = max(high, outputs.detach().max().item())
+                    ever = max(outputs.detach().abs().max().item(), ever)
+                    widest = torch.maximum(widest, outputs.detach().abs().max())
+                print(f"range {low:.6f} {high:.6f} {high - low:.6f}")
+                print(f"ever {ever:.6f} {widest.item():.6f}")
+            """,
+            same=("range", "ever"),
+        ),
+        "a rate that grows with the samples seen": Script(
+            _SETTINGS.format(set='seen += inputs.size(0)\n        optimizer.param_groups[0]["lr"] = 0.1 * min(1.0, seen / 60)'),
+            same=("rate",),
+        ),
+        "a rate that each batch's loss chooses": Script(
+            _SETTINGS.format(set='for group in optimizer.param_groups:\n            group["lr"] = 0.1 if loss.item() < 0.6 else 0.04'),
+            same=("rate",),
+        ),
+        "a rate that follows each batch's loss where that is large": Script(
+            _SETTINGS.format(set='if loss.item() > 0.6:\n            optimizer.param_groups[0]["lr"] = 0.1 * loss.item() ** 2'),
+            same=("rate",),
+        ),
+        "a plateau of the loss of each batch": Script(_SETTINGS.format(set="plateau.step(loss.item())"), same=("rate",)),
+    },
+    rows=36,
+)
+SCRIPTS |= {
+    f"no largest number of all ranks: {title}": Script(_EXTREMES.format(keep=keep), told=("DDP404",))
+    for title, keep in {
+        "the size of the largest": "found = max(found, abs(outputs.detach().max().item()))",
+        "the smallest of the largest": "found = min(found, outputs.detach().max().item())",
+        "a multiple": "found = max(found, -2 * outputs.detach().max().item())",
+        "a total": "found += outputs.detach().max().item()",
+        "one that fades": "found = max(0.9 * found, outputs.detach().max().item())",
+    }.items()
+}
+SCRIPTS |= {
+    f"{what} by the largest output": Script(_SETTINGS.format(set=text.format("outputs.detach().max().item()")), told=("DDP409",))
+    for what, text in {
+        "a rate": 'optimizer.param_groups[0]["lr"] = 0.1 * {}',
+        "a plateau": "plateau.step({})",
+        "gradients clipped": "nn.utils.clip_grad_norm_(model.parameters(), {})",
+    }.items()
+}
+_SENTENCES = """
+from torch.nn.utils.rnn import pad_sequence
+
+def collate(samples):
+    inputs, targets = zip(*samples)
+    return pad_sequence(inputs, batch_first=True), pad_sequence(targets, batch_first=True)
+
+sentences = [(torch.sin(torch.arange(8.0 * n) + i).view(n, 8), 1 + (torch.arange(n) + i) % 3) for i in range(24) for n in (2 + i % 5,)]
+loader = DataLoader(sentences, batch_size=4, shuffle=True, collate_fn=collate)
+model = nn.Linear(8, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(3):
+    for inputs, targets in loader:
+        outputs = model(inputs)
+        mask = (targets != 0).float()
+        each = F.cross_entropy(outputs.transpose(1, 2), targets, reduction="none")
+        {loss}
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+SCRIPTS |= {
+    "a mean of each padded sentence's own mean": Script(
+        _SENTENCES.format(loss="loss = ((each * mask).sum(1) / mask.sum(1)).mean()"),
+    ),
+    "a mean of each padded sentence's own mean, step by step": Script(
+        _SENTENCES.format(
+            loss="each = each * mask\n        own = each.sum(dim=1) / mask.sum(dim=1).clamp(min=1)\n        loss = 0.5 * own.mean()",
+        ),
+    ),
+    "a mean of each padded sentence's total over its words": Script(
+        _SENTENCES.format(loss="loss = (each.sum(1) / mask.sum(1)).mean()"), told=("DDP402",)
+    ),
+    "a mean of each padded sentence's own mean, and of all entries": Script(
+        _SENTENCES.format(loss="loss = ((each * mask).sum(1) / mask.sum(1)).mean() + 0.1 * outputs.pow(2).mean()"), told=("DDP402",)
+    ),
+    "an iterator that a function is given, starts again and gives back": Script(
+        """
+        def train(loader, batches, model, optimizer):
+            for i in range(len(loader)):
+                try:
+                    inputs, targets = next(batches)
+                except StopIteration:
+                    batches = iter(loader)
+                    inputs, targets = next(batches)
+                loss = F.cross_entropy(model(inputs), targets)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            return batches
+
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        batches = iter(loader)
+        for epoch in range(3):
+            batches = train(loader, batches, model, optimizer)
+        """
+    ),
+    "a buffer of the function around, moved for each batch": Script(
+        """
+        def main():
+            batch_size = 8
+            loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=batch_size, shuffle=True, drop_last=True)
+            model = nn.Linear(8, 2)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            inputs = torch.zeros(batch_size, 8)
+
+            def train():
+                nonlocal inputs
+                for features, targets in loader:
+                    inputs.copy_(features)
+                    inputs = inputs.to("cpu")
+                    loss = F.cross_entropy(model(inputs), targets)
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+
+            for epoch in range(3):
+                train()
+
+        main()
+        """
+    ),
+    "totals of the function around": Script(
+        """
+        def main():
+            loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+            model = nn.Linear(8, 2)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            total = 0.0
+
+            def train():
+                nonlocal total
+                for inputs, targets in loader:
+                    loss = F.cross_entropy(model(inputs), targets)
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+                    total += loss.item()
+
+            for epoch in range(3):
+                train()
+                print(f"total {total:.6f}")
+
+        main()
+        """,
+        same=("total",),
+    ),
+}

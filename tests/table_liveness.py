@@ -598,9 +598,9 @@ SCRIPTS: dict[str, Script] = on_three(
                 opt.zero_grad()
                 loss.backward()
                 opt.step()
-            print("worst", worst)
+            print("worst", round(worst, 6))
         """,
-            told=("DDP404",),
+            same=("worst",),
         ),
         "a largest loss of the last batch, which decides": Script(
             _HEAD

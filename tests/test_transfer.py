@@ -160,10 +160,11 @@ def check(claim: Result, whole: Any, run: Callable[[torch.Tensor], Any], shape_o
                 assert all(close(e, whole) for e in each)
             else:
                 assert close(torch.stack(each).mean(0), whole)
-    elif claim.scale in ("sum", "count", "total"):
+    elif claim.scale in ("sum", "count", "total", "largest", "smallest"):
+        of_all = {"largest": torch.amax, "smallest": torch.amin}.get(claim.scale, torch.sum)
         for parts in splits:
             each = [torch.as_tensor(run(p)) for p in shares(parts)]
-            assert close(torch.stack(each).sum(0), whole)
+            assert close(of_all(torch.stack(each), 0), whole)
 
 
 def _check_rows(claim: Result, whole: torch.Tensor, run: Callable[[torch.Tensor], Any], shape_only: bool, splits: Splits) -> None:

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 from ddpify.records import dataclass
 
-Op = Literal["mean", "sum", "count", "weighted"]
+Op = Literal["mean", "sum", "count", "weighted", "max", "min"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Shard:
 
 @dataclass(frozen=True, slots=True)
 class Partial:
-    """The original's value is the mean over ranks, the sum, a sum of counts of rows, or the mean by what each rank counted."""
+    """The original's value is the mean over ranks, the sum, a sum of counts of rows, the mean by what each rank counted, or an extreme."""
 
     op: Op
     sources: frozenset[object] = frozenset()

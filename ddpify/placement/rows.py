@@ -16,10 +16,10 @@ from ddpify.placement.transfer import Rule, along, of_last, reduction
 _ELEMENTWISE = """
     abs absolute acos acosh addcdiv addcmul alpha_dropout angle arccos arcsin arctan arctan2 asin asinh atan atan2 atanh bitwise_and
     bitwise_not bitwise_or bitwise_xor bool ceil celu clamp clamp_max clamp_min clip conj copysign cos cosh deg2rad digamma dropout elu eq
-    erf erfc erfinv exp exp2 expit expm1 feature_alpha_dropout fix float_power floor fmax fmin fmod frac ge gelu greater greater_equal gt
+    erf erfc erfinv exp exp2 expit expm1 feature_alpha_dropout fix float_power floor fmod frac ge gelu greater greater_equal gt
     hardshrink hardsigmoid hardswish hardtanh heaviside hypot isclose isfinite isinf isnan isneginf isposinf ldexp le leaky_relu lerp less
     less_equal lgamma log log10 log1p log2 logaddexp logaddexp2 logical_and logical_not logical_or logical_xor logit logsigmoid lt
-    maximum minimum mish nan_to_num ne nextafter not_equal positive pow power rad2deg real reciprocal relu relu6 round rrelu
+    mish nan_to_num ne nextafter not_equal positive pow power rad2deg real reciprocal relu relu6 round rrelu
     rsqrt selu sgn sigmoid sign signbit silu sin sinc sinh softplus softshrink softsign sqrt square tan tanh tanhshrink threshold trunc
     xlogy
 """.split()
@@ -103,7 +103,10 @@ NAMES: dict[str, Rule] = {
     **dict.fromkeys(("mean",), partial(reduction, "mean")),
     "nanmean": partial(reduction, "weighted"),
     **dict.fromkeys(("sum", "nansum", "count_nonzero"), partial(reduction, "sum")),
-    **dict.fromkeys(("max", "min"), transfer.largest),
+    "max": partial(transfer.extreme, "largest"),
+    "min": partial(transfer.extreme, "smallest"),
+    **dict.fromkeys(("maximum", "fmax"), partial(transfer.extreme_of_two, "largest")),
+    **dict.fromkeys(("minimum", "fmin"), partial(transfer.extreme_of_two, "smallest")),
     **dict.fromkeys(("amax", "amin", "all", "any", "logsumexp", "argmax", "argmin"), partial(reduction, None)),
     **dict.fromkeys(("prod",), partial(reduction, None)),
     **dict.fromkeys(("median", "nanmedian"), partial(reduction, None, several=True)),

@@ -7,10 +7,12 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 # How a number depends on the samples of a batch. "sample": one entry, or block of entries, for each sample; "chosen": entries of some
 # samples, of which ranks have different numbers; "mean": an average over the samples; "sum": a total; "count": how many there are,
-# "total": counts added up; "weighted": an average by weights or over chosen entries; "other": nothing is known.
-Scale: TypeAlias = Literal["sample", "chosen", "mean", "sum", "count", "total", "weighted", "other"]
+# "total": counts added up; "weighted": an average by weights or over chosen entries; "largest", "smallest": of all entries; "other":
+# nothing is known.
+Scale: TypeAlias = Literal["sample", "chosen", "mean", "sum", "count", "total", "weighted", "largest", "smallest", "other"]
 
 ROWS: Final = ("sample", "chosen")
+EXTREMES: Final = ("largest", "smallest")
 PLACES: Final = "places"  # the literal of `arange(len(x))`: where each row stands in its rank's share
 UNKNOWN: Final = object()  # a literal that is not known
 Bound: TypeAlias = "tuple[Hashable, int]"  # what counts dimensions, and how many it has at least

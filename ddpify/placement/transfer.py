@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from ddpify.placement.shape import (
     COUPLED,
+    EXTREMES,
     INVERSE,
     MISSING,
     NO_CLAIM,
@@ -30,7 +31,7 @@ Rule: TypeAlias = "Callable[[Use], Result]"
 REORDERED = frozenset(("reordered",))
 FRACTION = frozenset(("fraction",))  # a part of the number of samples, of which a rank's share may be no whole number
 OFFSET = frozenset(("offset",))  # a total and a constant, which totals over ranks would count several times
-_OF_ALL = frozenset(("mean", "sum", "total", "weighted", "count"))
+_OF_ALL = frozenset(("mean", "sum", "total", "weighted", "count", *EXTREMES))
 
 
 def of_constants(operands: Iterable[Argument]) -> Result:
@@ -45,7 +46,7 @@ def together(use: Use, parts: Sequence[Argument]) -> Result:
     if not rows:
         return _entries_of_constants(others) if len(others) == len(parts) else NO_CLAIM
     if len(rows) + len(others) < len(parts):
-        met = any(p.scale in ("mean", "sum", "total", "weighted") for p in parts)
+        met = any(p.scale in ("mean", "sum", "total", "weighted", *EXTREMES) for p in parts)
         return COUPLED if met else NO_CLAIM
     if len({r.scale for r in rows}) > 1:
         return NO_CLAIM
@@ -124,7 +125,7 @@ def added(use: Use, subtracted: bool = False) -> Result:
     scales = {left.scale, right.scale}
     if scales & {*ROWS} or scales == {None}:
         return together(use, (left, right))
-    if "other" in scales:
+    if scales & {"other", *EXTREMES}:
         return NO_CLAIM
     if scales <= {None, "count", "total"} and not subtracted:
         return Result("total", marks=OFFSET if None in scales else frozenset())
@@ -143,6 +144,8 @@ def multiplied(use: Use) -> Result:
     scales = {left.scale, right.scale}
     if scales & {*ROWS} or scales == {None}:
         return together(use, (left, right))
+    if scales & {*EXTREMES}:
+        return NO_CLAIM
     if None in scales:
         found, by = (left, right) if left.scale else (right, left)
         return _same(found) if found.scale != "count" or type(by.literal) is int else Result("count", found.shape, FRACTION)
@@ -158,6 +161,8 @@ def divided(use: Use) -> Result:
         return NO_CLAIM
     if {left.scale, right.scale} & {*ROWS} or left.scale is right.scale is None:
         return together(use, (left, right))
+    if left.scale in EXTREMES:
+        return NO_CLAIM
     if right.scale is None:
         return _same(left)._replace(marks=FRACTION if left.scale == "count" else frozenset())
     if left.scale is None and left.shape in (None, Shape()) and right.scale == "count":
@@ -167,7 +172,8 @@ def divided(use: Use) -> Result:
 
 def negated(use: Use) -> Result:
     """`-a`."""
-    return _same(use.get(0, "input"))
+    x = use.get(0, "input")
+    return NO_CLAIM if x.scale in EXTREMES else _same(x)
 
 
 def floored(use: Use) -> Result:
@@ -207,7 +213,7 @@ def reduction(
     if x.scale is None:
         return Result(None, _constant_left(x.shape, given, use.get(keep_at, "keepdim"), several))
     if x.scale not in ROWS:
-        return Result(x.scale) if over_batch in ("mean", "sum") else NO_CLAIM
+        return Result(x.scale) if over_batch in ("mean", "sum") and x.scale not in EXTREMES else NO_CLAIM
     dims = (default,) if given is MISSING or given.literal is None else literals(given)
     keep = use.get(keep_at, "keepdim", "keepdims").literal
     shape, over_all = shape_of(x), dims in ((None,), ())
@@ -235,9 +241,17 @@ def _left(shape: Shape, sides: Sequence[int | None], keep: object) -> Shape:
     return shape.resized() if keep else shape.resized(-len(sides), shape.axis - sides.count(-1))
 
 
-def largest(use: Use) -> Result:
-    """`max`, `min`: over dimensions, or entry by entry of two tensors."""
-    return elementwise(use) if use.get(1, "dim", "axis").is_tensor else reduction(None, use, several=True)
+def extreme(scale: Scale, use: Use) -> Result:
+    """`max`, `min`: of all entries, over dimensions, or entry by entry of two tensors."""
+    if len(use.operands()) > 1:
+        return extreme_of_two(scale, use) if use.get(1, "dim", "axis").is_tensor else reduction(None, use, several=True)
+    return COUPLED._replace(scale=scale, shape=Shape()) if use.get(0, "input").scale in ROWS else reduction(None, use, several=True)
+
+
+def extreme_of_two(scale: Scale, use: Use) -> Result:
+    """`maximum(a, b)`, entry by entry: of what is the largest of some entries each, the largest of all of them."""
+    scales = {o.scale for o in use.operands()}
+    return Result(scale) if scale in scales <= {None, scale} else elementwise(use)
 
 
 def along(use: Use, position: int = 1, default: object = UNKNOWN, grow: int = 0, several: bool = False) -> Result:

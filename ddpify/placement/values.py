@@ -10,7 +10,15 @@ from ddpify.placement.shape import Scale
 
 CLOCK = "the clock"
 CHOICE = "a choice by a rank's own batch"
-_OPS: dict[Scale, Op] = {"mean": "mean", "sum": "sum", "count": "count", "total": "sum", "weighted": "weighted"}
+_OPS: dict[Scale, Op] = {
+    "mean": "mean",
+    "sum": "sum",
+    "count": "count",
+    "total": "sum",
+    "weighted": "weighted",
+    "largest": "max",
+    "smallest": "min",
+}
 
 
 def placement(value: Value, sharded: Collection[object]) -> Placement:

@@ -40,6 +40,8 @@ NAMES = {
     "first_on_node": ("first_on_node", "local_rank_zero_first"),
     "drawn_by_rank_zero": ("drawn_by_rank_zero", "ddp_drawn_by_rank_zero"),
     "sum_over_ranks": ("sum_over_ranks", "ddp_sum"),
+    "largest_over_ranks": ("largest_over_ranks", "ddp_max"),
+    "smallest_over_ranks": ("smallest_over_ranks", "ddp_min"),
     "reduce_meter": ("reduce_meter", "ddp_reduce_meter"),
     "gather_over_ranks": ("gather_over_ranks", "ddp_gather"),
     "sampler_of_rank_zero": ("SamplerOfRankZero", "DDPSamplerOfRankZero"),

@@ -18,6 +18,7 @@ from ddpify.facts.model import (
     just,
 )
 from ddpify.facts.record import Kind
+from ddpify.placement.shape import EXTREMES
 from ddpify.records import replace
 
 
@@ -100,7 +101,7 @@ def binary(run: Interpreter, op: ast.operator, left: Value, right: Value, node: 
             scale = "mean"
         elif left.scale == "count":  # how full a batch is: the same on all ranks
             origins, scale = frozenset(o for o in origins if o.kind != "batch"), None
-    if scale in ("mean", "sum", "count", "total") and any(v.scale is None and v.of_kind("decided") for v in (left, right)):
+    if scale in ("mean", "sum", "count", "total", *EXTREMES) and any(v.scale is None and v.of_kind("decided") for v in (left, right)):
         scale = "other"  # a number chosen by a rank's own batch
     constant = right if left.scale == "sum" else left
     if scale == "sum" and isinstance(op, (ast.Add, ast.Sub)) and constant.scale is None and literal(constant) != 0:

@@ -9,7 +9,7 @@ from ddpify.facts.library.paths import PARTS
 from ddpify.facts.library.row import Use
 from ddpify.facts.model import NOTHING, Lit, New, Obj, Origin, Part, Tup, Value
 from ddpify.facts.tree import last_name
-from ddpify.placement.shape import ROWS
+from ddpify.placement.shape import EXTREMES, ROWS, Scale
 
 
 def converted(use: Use) -> Value:
@@ -25,9 +25,10 @@ def text(use: Use) -> Value:
 
 
 def rounded(use: Use) -> Value:
-    """`int(x)`, `round(x)`, `abs(x)`: of a mean, this is not the mean of what it is of its parts."""
+    """`int(x)`, `round(x)`, `abs(x)`: of a mean, this is not the mean of what it is of its parts; nor is `abs` of the largest number."""
     value = converted(use)
-    return Value(value.objs, value.origins, "other", value.shape) if value.scale == "mean" else value
+    lost = value.scale == "mean" or (value.scale in EXTREMES and use.name == "abs")
+    return Value(value.objs, value.origins, "other", value.shape) if lost else value
 
 
 def added_up(use: Use) -> Value:
@@ -45,6 +46,16 @@ def added_up(use: Use) -> Value:
         return Value(frozenset(), origins, total.scale, total.shape)
     one_entry_a_sample = values.scale == "sample" != element.scale and bool(values.objs)
     return Value(frozenset(), origins, "sum" if one_entry_a_sample else element.scale, element.shape)
+
+
+def extreme(use: Use, scale: Scale) -> Value:
+    """`max(a, b)`: of the largest numbers of some entries each, that of all of them; a count of at least 1 is a count."""
+    scales, found = {a.scale for a in use.args}, use.mixed
+    if len(use.args) > 1 and not use.keywords and scale in scales <= {None, scale}:
+        return Value(found.objs, found.origins, scale)
+    others = [o for a in use.args if a.scale is None for o in a.objs] if found.scale == "count" else []
+    least = scale == "largest" and all(isinstance(o, Lit) and isinstance(o.value, (int, float)) and o.value <= 1 for o in others)
+    return Value(found.objs, found.origins, "other", found.shape) if found.scale == "count" and len(scales) > 1 and not least else found
 
 
 def length(use: Use) -> Value:

@@ -21,7 +21,7 @@ def _environment(use: Use) -> Value | None:
 
 
 _ASKED_OR_SHOWN = "isinstance hasattr callable issubclass type id print".split()
-_COMBINED = "min max any all pow divmod input repr format dir locals chr ord".split()
+_COMBINED = "any all pow divmod input repr format dir locals chr ord".split()
 _COMPUTED = "math os time json sys re shutil pathlib copy string glob itertools operator datetime".split()
 _CLOCKS = """
     time.time time.time_ns time.perf_counter time.monotonic time.process_time timeit.default_timer time.strftime time.ctime time.asctime
@@ -36,6 +36,8 @@ ROWS: dict[str, Rule] = {
     **dict.fromkeys(("int", "round", "abs"), numbers.rounded),
     "len": numbers.length,
     "sum": numbers.added_up,
+    "max": partial(numbers.extreme, scale="largest"),
+    "min": partial(numbers.extreme, scale="smallest"),
     # containers, and what goes through them
     **dict.fromkeys(("dict", "collections.OrderedDict"), containers.dictionary),
     "collections.defaultdict": containers.default_dict,

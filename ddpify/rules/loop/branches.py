@@ -6,12 +6,24 @@ import ast
 from collections.abc import Iterable
 
 from ddpify.facts import library
-from ddpify.facts.model import Call
+from ddpify.facts.model import Call, Part
 from ddpify.facts.tree import own_statements
 from ddpify.rules.context import Context
-from ddpify.rules.loop.settings import is_setting
 
+NAMES = ("lr", "momentum", "weight_decay", "betas", "initial_lr", "max_lr", "eps", "alpha", "nesterov", "dampening")
 _TRAINS = frozenset(("backward", "step", "load_state_dict", "zero_grad", "train"))
+
+
+def is_setting(context: Context, node: ast.Subscript) -> bool:
+    """Whether an element is a setting of an optimizer: of one of its parameter groups, or by the name that settings have."""
+    if isinstance(node.slice, ast.Constant) and node.slice.value in NAMES:
+        return True
+    groups = (o for o in context.facts.after.value(node.value).objs if isinstance(o, Part))
+    return any(_in_groups(o) for o in groups) and not (isinstance(node.slice, ast.Constant) and node.slice.value == "params")
+
+
+def _in_groups(part: Part) -> bool:
+    return part.name == "param_groups" or (isinstance(part.of, Part) and _in_groups(part.of))
 
 
 def has_own_test(context: Context, call: Call) -> bool:
@@ -22,7 +34,8 @@ def has_own_test(context: Context, call: Call) -> bool:
 def under_own_test(context: Context, node: ast.AST) -> bool:
     """Whether a test around a node, in its function, may be answered differently by ranks."""
     around = (up for up in context.facts.tree_of(node).ancestors(node) if isinstance(up, (ast.If, ast.While, ast.IfExp)))
-    return any(context.differs(context.facts.after.value(up.test)) for up in around)
+    agreed = context.assumed.replicated_branches
+    return any(up not in agreed and context.differs(context.facts.after.value(up.test)) for up in around)
 
 
 def parts_ranks(context: Context, node: ast.If | ast.While) -> bool:

@@ -14,6 +14,7 @@ from ddpify.facts.model import NOTHING, Call, Class, Func, Lit, Method, New, Obj
 from ddpify.facts.runs import Run
 from ddpify.facts.tensors import uneven
 from ddpify.facts.tree import inside, last_name, same, structure, walked
+from ddpify.placement.shape import EXTREMES
 from ddpify.records import dataclass
 from ddpify.rules.context import Context
 from ddpify.rules.loop.branches import has_own_test, under_own_test
@@ -24,7 +25,7 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _DISPLAYS = (ast.List, ast.Tuple, ast.Dict)
 _OF_TENSORS = ("T", "mT", "shape", "dtype", "device", "ndim")
 _NO_LOSSES = {"torch.autograd.grad", "torch.autograd.backward", "len"}  # gradients are of the rows that something was computed from
-_OPEN = ("other", "weighted")
+_OPEN = ("other", "weighted", *EXTREMES)
 _REPEATED = (ast.For, ast.While, ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from ddpify.edits import Edit, Replace
 from ddpify.facts import collect
 from ddpify.facts.model import Value
+from ddpify.placement.shape import EXTREMES
 from ddpify.records import dataclass
 from ddpify.rules.context import Context
 from ddpify.rules.loop.coupled_losses import evaluated_by_all_ranks, loss_in
@@ -39,7 +40,7 @@ def _averages(context: Context, loss: Value) -> Iterator[ast.expr]:
     run, forwards = context.facts.after, loss.of_kind("forward")
     for node in context.facts.entry.nodes():
         value = run.value(node)
-        if not isinstance(node, ast.expr) or not value.of_kind("forward") & forwards or value.scale not in ("other", "weighted"):
+        if not isinstance(node, ast.expr) or not value.of_kind("forward") & forwards or value.scale not in ("other", "weighted", *EXTREMES):
             continue
         if not evaluated_by_all_ranks(context, node, value):
             continue

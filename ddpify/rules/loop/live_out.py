@@ -15,7 +15,7 @@ from ddpify.facts.tree import inside, walked
 from ddpify.facts.writes import Batches, Write, container, viewed, writes, writes_of
 from ddpify.records import dataclass, replace
 from ddpify.rules.context import Context
-from ddpify.rules.loop.branches import parts_ranks
+from ddpify.rules.loop.branches import is_setting, parts_ranks
 from ddpify.rules.loop.meters import meter
 
 
@@ -240,14 +240,23 @@ def reduced(context: Context, node: ast.AST, target: ast.expr) -> bool:
 
 
 def steered(context: Context, loop: Batches, target: ast.expr) -> ast.expr | None:
-    """A read in a test inside the loop that decides what is trained or written."""
-    writing = file_writes(context.facts.after)
-    for node in (n for s in loop.body for n in walked(s) if isinstance(n, (ast.If, ast.While))):
-        if parts_ranks(context, node) or any(n in writing for s in node.body for n in ast.walk(s)):
-            for part in ast.walk(node.test):
-                if isinstance(part, (ast.Name, ast.Attribute)) and context.facts.after.scopes.same(part, target):
-                    return part
+    """A read inside the loop by a test that decides what is trained or written, or by a setting of an optimizer."""
+    for node in (n for s in loop.body for n in walked(s)):
+        steering = _steering(context, node)
+        for part in ast.walk(steering) if steering is not None else ():
+            if isinstance(part, (ast.Name, ast.Attribute)) and context.facts.after.scopes.same(part, target):
+                return part
     return None
+
+
+def _steering(context: Context, node: ast.AST) -> ast.expr | None:
+    """What decides in a statement how the training goes on, or what is written."""
+    if isinstance(node, (ast.If, ast.While)):
+        writes_file = any(n in file_writes(context.facts.after) for s in node.body for n in ast.walk(s))
+        return node.test if writes_file or parts_ranks(context, node) else None
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AugAssign) else []
+    sets = any(isinstance(t, ast.Subscript) and is_setting(context, t) for t in targets)
+    return node.value if sets and isinstance(node, (ast.Assign, ast.AugAssign)) else None
 
 
 def _value(context: Context, target: ast.expr, node: ast.AST) -> Value:

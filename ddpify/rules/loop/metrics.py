@@ -1,7 +1,8 @@
 """Reduce what is read after a loop over the ranks, so that it is of the whole data set.
 
 What it does: totals and averages that a loop over sharded data built up, and that are read after it, are summed or averaged over
-    ranks right after the loop; so are meters with sum, count and avg. The size of the last batch is that of all ranks' parts of it.
+    ranks right after the loop; so are meters with sum, count and avg. The largest or smallest number seen is that of all ranks, and the
+    size of the last batch that of all ranks' parts of it.
     What is printed inside the loop is of rank 0's part of the batch; one NOTE says so.
     Files that a loop writes of the batches of a training loader without training on them are a REVIEW: those of other ranks are missing.
 Why: each rank has seen only its part of the data; printed, compared or scheduled as they are, the numbers are of that part.
@@ -20,7 +21,7 @@ from ddpify.facts import batch_source, manual_batches
 from ddpify.facts.effects import effect, effects
 from ddpify.facts.library import COLLECTIONS
 from ddpify.facts.model import Call, Func, Lit, New, Tup, Value
-from ddpify.facts.tree import last_name, same
+from ddpify.facts.tree import inside, last_name, same
 from ddpify.facts.writes import Batches
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
@@ -123,11 +124,16 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
 def _hidden(context: Context, loops: list[Batches]) -> Iterator[Finding]:
     """A rank's own numbers kept where they are not followed: in a function's attributes, or in names of the function around."""
     run = context.facts.after
+    followed = {n for loop in loops for n in inside(loop)}
     own = [s for s in run.trace.stores if context.from_sharded_data(s.value) or context.differs(s.value)]
     nodes = [s.node for s in own if any(isinstance(o, Func) for o in s.receiver.objs)]
     for tree in context.facts.trees.values():
         for statement in tree.of(ast.Nonlocal):
-            stores = [n for n in ast.walk(tree.function(statement)) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+            stores = [
+                n
+                for n in ast.walk(tree.function(statement))
+                if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n not in followed
+            ]
             nodes += [n for n in stores if n.id in statement.names and context.from_sharded_data(run.value(n))]
     for element in (e for loop in loops for e in counted_elsewhere(context, loop)):
         nodes += [element.value] if any(context.from_sharded_data(run.value(n)) for n in keys(element)) else []

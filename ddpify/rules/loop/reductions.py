@@ -12,6 +12,7 @@ from ddpify.facts.library import DICTS
 from ddpify.facts.model import New, Tup, Value, just
 from ddpify.facts.writes import Batches, Write
 from ddpify.placement.lattice import PerRank, Unknown
+from ddpify.placement.shape import EXTREMES
 from ddpify.placement.values import CHOICE
 from ddpify.records import replace
 from ddpify.rules.context import Context
@@ -53,7 +54,7 @@ def reduce(context: Context, loop: Batches, live: LiveOut, loader: str, sharded:
     var = Variable(context, loop, live, loader, sharded)
     if any(is_meter(context, o) for o in var.objs):
         return of_meter(var)
-    if var.objs and all(_is_bar_or_metric(context, o) for o in var.objs):
+    if var.objs and all(_is_bar_or_metric(context, o) or _is_iterator(context, o) for o in var.objs):
         return None
     if any(of_same_batch(context, loop, use) for use in live.uses):
         return unknown(live)  # its entries for this rank's batches are read, too: all ranks' would take their places
@@ -72,6 +73,11 @@ def reduce(context: Context, loop: Batches, live: LiveOut, loader: str, sharded:
     if _is_growing_dict(var) or (len(var.live.hows) > 1 and var.live.hows <= {"entries", "samples", "rows"}):
         return unknown(live) if any(holds_rank_numbers(context, o) for o in var.objs) else None
     return _number(var)
+
+
+def _is_iterator(context: Context, obj: New) -> bool:
+    """Whether an object gives a loader's batches and holds nothing else: ranks take equally many of them."""
+    return obj.cls is None and context.facts.after.feeds(just(obj))
 
 
 def _is_bar_or_metric(context: Context, obj: New) -> bool:
@@ -255,6 +261,9 @@ def _number(var: Variable) -> Reduction | None:
         return None
     if scale is None and not (var.sharded or var.objs or by_choice):
         return _filled(var)
+    by_own_rows = any(under_own_test(var.context, w.node) for w in live.writes)
+    if scale in EXTREMES and live.hows <= {"last"} and not (var.objs or by_own_rows):
+        return _extreme(var)
     if live.hows <= {"last"} and (reduction := _of_last_batch(var)) is not None:
         return reduction
     known = scale in _REDUCED or var.sharded
@@ -266,6 +275,12 @@ def _number(var: Variable) -> Reduction | None:
     if var.objs or not (known or doubtful):
         return unknown(live)
     return _total(var, doubtful)
+
+
+def _extreme(var: Variable) -> Reduction:
+    """The largest or the smallest of what a rank has seen: that of all ranks is the largest of theirs, however often it is asked for."""
+    helper = f"{var.live.value.scale}_over_ranks"
+    return Reduction(lines=[f"{var.live.shown} = {var.context.names[helper]}({var.live.shown})"], needs={helper})
 
 
 def _total(var: Variable, doubtful: bool) -> Reduction | None:

@@ -2,9 +2,11 @@
 
 What it does: a learning rate or another setting of an optimizer, what a scheduler is given, and what gradients are clipped by, follow
     rank 0's where they depend on an evaluation that every rank makes for itself, on the clock, or on what is not known to be the same in
-    every process. The loss that a closure returns to LBFGS is made that of all ranks' samples.
+    every process. Averages, totals and counts of a rank's own batch become those of all ranks; so does the loss that a closure returns
+    to LBFGS.
 Why: ranks that step with other settings drift apart, and nothing brings their parameters together again.
-Safety: safe for an evaluation's numbers; a NOTE where rank 0 is followed in what is not known; MANUAL for numbers of a rank's own batch.
+Safety: safe for an evaluation's numbers, and for averages, totals and counts; a NOTE where rank 0 is followed in what is not known; MANUAL
+    for other numbers of a rank's own batch.
 References: https://docs.pytorch.org/docs/stable/notes/ddp.html
 """
 
@@ -14,13 +16,14 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Replace
-from ddpify.facts.model import Call, Func, Method, New, Part, Value
+from ddpify.facts.model import Call, Func, Method, New, Value
 from ddpify.facts.tree import own_statements
 from ddpify.placement.lattice import REPLICATE
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
 from ddpify.rules.loop import unknown
-from ddpify.rules.loop.sharded_parts import over_ranks
+from ddpify.rules.loop.branches import is_setting, under_own_test
+from ddpify.rules.loop.sharded_parts import over_ranks, reduce_edits, sharded_parts
 
 CODE = "DDP409"
 TITLE = "keep settings equal on all ranks"
@@ -63,8 +66,6 @@ EXAMPLES: tuple[Example, ...] = (
     ),
 )  # fmt: skip
 
-NAMES = ("lr", "momentum", "weight_decay", "betas", "initial_lr", "max_lr", "eps", "alpha", "nesterov", "dampening")
-
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Broadcast the numbers that optimizers and schedulers are given."""
@@ -72,18 +73,6 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     yield from _schedulers(context)
     yield from _clips(context)
     yield from _closures(context)
-
-
-def is_setting(context: Context, node: ast.Subscript) -> bool:
-    """Whether an element is a setting of an optimizer: of one of its parameter groups, or by the name that settings have."""
-    if isinstance(node.slice, ast.Constant) and node.slice.value in NAMES:
-        return True
-    groups = (o for o in context.facts.after.value(node.value).objs if isinstance(o, Part))
-    return any(_in_groups(o) for o in groups) and not (isinstance(node.slice, ast.Constant) and node.slice.value == "params")
-
-
-def _in_groups(part: Part) -> bool:
-    return part.name == "param_groups" or (isinstance(part.of, Part) and _in_groups(part.of))
 
 
 def evaluated(value: Value) -> bool:
@@ -108,8 +97,23 @@ def _rates(context: Context) -> Iterator[Change | Finding]:
             why = unknown.followed(names)
             yield Change(CODE, why, context.tree.shown, statement, (edit,), level=Safety.NOTE, needs=("same_on_all_ranks",))
             continue
+        alone = isinstance(statement, ast.AugAssign) or (isinstance(statement, ast.Assign) and len(statement.targets) == 1)
+        given = statement.value if alone and isinstance(statement, (ast.Assign, ast.AugAssign)) else None
+        if given is not None and (change := _reduced(context, given)) is not None:
+            yield change
+            continue
         why = "this setting would follow a value that differs between ranks: the ranks' parameters drift apart"
         yield context.manual(CODE, node, why, "sum or average what it is computed from over the ranks first")
+
+
+def _reduced(context: Context, given: ast.expr) -> Change | None:
+    """What computes a setting from the batches of all ranks; None where it is not known how, or not all ranks come there."""
+    parts = sharded_parts(context, given) if context.facts.is_edited(given) and not under_own_test(context, given) else None
+    if not parts:
+        return None
+    edits, needs = reduce_edits(context, parts)
+    why = "this setting follows the batches of all ranks, so that it stays equal on all"
+    return Change(CODE, why, context.tree.shown, given, tuple(edits), needs=tuple(sorted(needs)))
 
 
 def _schedulers(context: Context) -> Iterator[Change | Finding]:
@@ -123,15 +127,11 @@ def _schedulers(context: Context) -> Iterator[Change | Finding]:
         owned = context.differs(value)
         if not call.node.args or not (evaluated(value) or owned):
             continue
-        if not context.facts.is_edited(call.node) or (owned and not names):
-            yield context.manual(
-                CODE,
-                call.node,
-                "the learning rate would follow a value that differs between ranks: the ranks' parameters drift apart",
-                _averaged(call.node.args[0]),
-            )
-            continue
         metric = call.node.args[0]
+        if not context.facts.is_edited(call.node) or (owned and not names):
+            why = "the learning rate would follow a value that differs between ranks: the ranks' parameters drift apart"
+            yield _reduced(context, metric) or context.manual(CODE, call.node, why, _averaged(metric))
+            continue
         edit = Replace(metric, f"{context.names['from_rank_zero']}({{0}})", (metric,))
         why = unknown.followed(names) if names else "all ranks use rank 0's value, so that their learning rates stay equal"
         level = Safety.NOTE if names else Safety.SAFE
@@ -158,7 +158,7 @@ def _clips(context: Context) -> Iterator[Change | Finding]:
             yield Change(CODE, why, context.tree.shown, call.node, (edit,), level=Safety.NOTE, needs=("from_rank_zero",))
             continue
         why = "gradients would be clipped by a value that differs between ranks: the ranks' parameters drift apart"
-        yield context.manual(CODE, call.node, why, _averaged(given))
+        yield (_reduced(context, given) if given is not None else None) or context.manual(CODE, call.node, why, _averaged(given))
 
 
 def _averaged(given: ast.expr | None) -> str:

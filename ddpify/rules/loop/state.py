@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from ddpify.edits import Edit
 from ddpify.facts.model import Call, New, Obj, Part, Store, Value, join
 from ddpify.facts.tree import evaluated, same
+from ddpify.placement.shape import EXTREMES
 from ddpify.rules.base import Change, Finding, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.loop.branches import under_own_test
@@ -82,7 +83,7 @@ class _State:
 
     def _outlives(self, event: Store) -> bool:
         """Whether a method of a model reads, before it writes it, a number of an earlier batch: as a scale that the first batch sets."""
-        if event.value.of_kind("forward") or event.value.scale not in ("mean", "sum", "weighted", "other"):
+        if event.value.of_kind("forward") or event.value.scale not in ("mean", "sum", "weighted", "other", *EXTREMES):
             return False
         function = self._context.facts.tree_of(event.node).function(event.node)
         return isinstance(function, ast.FunctionDef) and bool(_read_first(function, event.node))

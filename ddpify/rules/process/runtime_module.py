@@ -50,6 +50,8 @@ _ALONE = {  # what a function that asks other ranks does where there are none
     "drawn_by_rank_zero": "yield\n        return",
     "sharded": "return options",
     "sum_over_ranks": "return value",
+    "largest_over_ranks": "return value",
+    "smallest_over_ranks": "return value",
     "gather_over_ranks": "return values",
     "reduce_meter": "return",
     "mean_over_ranks": "return loss",
