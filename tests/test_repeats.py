@@ -190,6 +190,29 @@ CHANGING = {
         "    box.held = 3\n",
         {1, 2, 3},
     ),
+    "what is known of a setting": (
+        "import argparse\n"
+        "from torch import nn\n"
+        "class First:\n"
+        "    value = 1\n"
+        "class Second:\n"
+        "    value = 2\n"
+        "class Net(nn.Module):\n"
+        "    def forward(self):\n"
+        "        return held.value\n"
+        "net, args = Net(), argparse.ArgumentParser().parse_args()\n"
+        'if args.kind == "first":\n'
+        "    held = First()\n"
+        "else:\n"
+        "    held = Second()\n"
+        "for _ in range(3):\n"
+        "    out = 2\n"
+        '    if args.kind == "first":\n'
+        "        net()\n"
+        "    else:\n"
+        "        out = net()\n",
+        {2},
+    ),
 }
 
 
@@ -201,3 +224,39 @@ def test_a_call_is_interpreted_anew_where_what_it_reads_has_changed(name: str, m
         seen = run.memory["__main__", "out"].objs
         assert {o.value for o in seen if isinstance(o, Lit)} == expected
     assert left_behind(others[0])["values"] == left_behind(plain)["values"]
+
+
+IN_BRANCHES = """
+import argparse
+import torch
+from torch import nn
+
+class Inner(nn.Module):
+    def forward(self, x):
+        return x * 2
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = Inner()
+    def forward(self, x):
+        return self.inner(x) + 1
+
+args = argparse.ArgumentParser().parse_args()
+net, x = Net(), torch.ones(2)
+for _ in range(2):
+    if args.half:
+        out = net(x)
+    elif args.double:
+        out = net(x)
+    else:
+        out = net(x)
+"""
+
+
+def test_a_forward_is_interpreted_once_under_all_settings_that_make_no_difference_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[str] = []
+    run_body = definitions.run_body
+    monkeypatch.setattr(definitions, "run_body", lambda run, func, frame: (ran.append(func.cls.node.name), run_body(run, func, frame))[1])
+    Machine(of(IN_BRANCHES)).run()
+    assert [name for name in ran if name == "Inner"] == ["Inner"]

@@ -197,6 +197,9 @@ def _place(obj: object, depth: int = 3) -> tuple[object, ...]:
 Obj: TypeAlias = "Ext | Lit | Module | Class | Func | New | Part | Method | Tup | Super | Pick | Like"
 
 
+Known = tuple[Obj, object, bool]  # a setting, a constant, and whether the setting equals it
+
+
 class Origin(NamedTuple):
     """What a value was computed from: a kind of source, and which one.
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ddpify.facts.memory import Reads
-from ddpify.facts.model import NOTHING, Call, Loop, Stack, Store, Value
+from ddpify.facts.model import NOTHING, Call, Known, Loop, Obj, Stack, Store, Value
 
 
 class Repeated:
@@ -73,10 +73,13 @@ class Seen:
 class Recording(Reads):
     """What a running function reads that was there before it, and writes."""
 
-    __slots__ = ("closures", "driven", "functions", "imports", "other")
+    __slots__ = ("closures", "driven", "functions", "imports", "made", "other", "settings", "settings_asked")
 
-    def __init__(self, driven: int) -> None:
+    def __init__(self, driven: int, settings: frozenset[Known]) -> None:
         super().__init__()
+        self.settings = settings  # what is known of settings where it begins
+        self.settings_asked: set[Obj] = set()  # of which settings it makes a difference what is known
+        self.made: dict[Obj, frozenset[Known]] = {}  # what was made, and what was known there of settings beside that
         self.other: dict[tuple[str, object], object] = {}  # what was asked of the run beside its memory
         self.closures: dict[tuple[ast.AST, Stack], Any] = {}  # the frames in which functions were defined
         self.functions: set[tuple[ast.AST, Stack]] = set()
@@ -86,10 +89,13 @@ class Recording(Reads):
     def add(self, inner: Recording) -> None:
         """What a function that was called has read and written."""
         self.include(inner, inner.saved.__getitem__)
-        self.add_rest(inner)
+        self.add_rest(inner, inner.settings)
 
-    def add_rest(self, inner: Recording) -> None:
-        """What it has asked beside the memory."""
+    def add_rest(self, inner: Recording, settings: frozenset[Known]) -> None:
+        """What it has asked beside the memory; `settings` are what was known of them where it began."""
+        self.settings_asked |= inner.settings_asked
+        for obj, known in inner.made.items():
+            self.make(obj, known | settings)
         self.sound = self.sound and inner.sound
         self.functions |= inner.functions
         self.imports |= inner.imports
@@ -97,6 +103,11 @@ class Recording(Reads):
         for key, value in inner.other.items():
             if key[0] != "outer" or key[1][0] not in self.closures:  # type: ignore[index]
                 self.other.setdefault(key, value)
+
+    def make(self, obj: Obj, settings: frozenset[Known]) -> None:
+        """Note that an object is made where this is known of settings."""
+        known = settings - self.settings
+        self.made[obj] = self.made.get(obj, known) & known
 
 
 def merge(call: Call, seen: Seen, loops: tuple[Loop, ...]) -> None:

@@ -12,8 +12,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sized
 
+from ddpify.facts.interpret.settings import made_under
 from ddpify.facts.interpret.state import Frame, Interpreter
-from ddpify.facts.model import Call, Decision, Loop, Stack, Value
+from ddpify.facts.model import Call, Decision, Known, Loop, Obj, Stack, Value
 from ddpify.facts.recording import Recording, Repeated, Seen
 
 # of what `lengths` gives
@@ -72,6 +73,8 @@ class Outcome(Repeated):
             return False
         if any(run.asked(key) != value for key, value in recording.other.items()):
             return False
+        if run.settings != recording.settings and _about(run.settings ^ recording.settings, recording.settings_asked):
+            return False
         if run is self.of or assumed == self.assumed:
             return True
         values, visited = self.values(), self.visited()
@@ -117,7 +120,7 @@ class Outcome(Repeated):
         recording = self.recording
         if isinstance(watch, Recording):
             watch.include(recording, run.memory.held)
-            watch.add_rest(recording)
+            watch.add_rest(recording, run.settings)
         run.record.repeated(self.record, *((self.start[i], self.end[i]) for i in (_EVENTS, _LOG, _POINT)))
         run.memory.go_on()
         for place, value in self.writes.items():
@@ -125,6 +128,9 @@ class Outcome(Repeated):
         for obj, names in self.keys.items():
             run.keys.setdefault(obj, set()).update(names)
         run.claims.repeat(self.claims)
+        if run.settings != recording.settings:
+            for obj, known in recording.made.items():
+                made_under(run, obj, known | run.settings)
         run.closures.update(recording.closures)
         self._seen_again(run)
         frame.returned, frame.yielded, frame.changed, frame.local = self.returned, self.yielded, set(self.changed), self.local
@@ -223,6 +229,11 @@ def _assumptions(run: Interpreter) -> dict[object, object]:
     for place, how in run.redistributed.items():
         out[place] = (out.get(place), "redistributed", how)
     return out
+
+
+def _about(known: frozenset[Known], settings: set[Obj]) -> bool:
+    """Whether something that is known is known of one of some settings."""
+    return any(setting in settings for setting, _, _ in known)
 
 
 def _around(run: Interpreter, functions: set[tuple[ast.AST, Stack]]) -> dict[tuple[ast.AST | None, Stack], int]:

@@ -8,13 +8,14 @@ from ddpify.facts import library, tensors
 from ddpify.facts.interpret.assignment import as_said
 from ddpify.facts.interpret.literals import is_number, literal, sources_of
 from ddpify.facts.interpret.settings import known_if
-from ddpify.facts.interpret.state import Interpreter, Known, State
+from ddpify.facts.interpret.state import Interpreter, State
 from ddpify.facts.model import (
     NOTHING,
     Class,
     Decision,
     Ext,
     Func,
+    Known,
     Lit,
     Method,
     New,

@@ -93,7 +93,7 @@ def carry_out(run: Interpreter, func: Func, frame: Frame) -> None:
     tests = () if run.loops else tuple(test for test, _ in run.tests)
     forward = run.is_module(func.owner) and getattr(func.node, "name", "") == "forward"
     stack = () if forward else run.stack
-    around = run.no_grad > 0, bool(run.loops), tests, run.deciding, run.settings, frozenset(run.batch_sources.items())
+    around = run.no_grad > 0, bool(run.loops), tests, run.deciding, frozenset(run.batch_sources.items())
     key = func, stack, frame.owners, *around, _given_values(run, func.node, frame.local)
     known: Outcomes = run.project.memo.setdefault(("outcomes", run.project.entry.tree), {})  # type: ignore[assignment]
     outcome = find(run, known, key)
@@ -101,7 +101,7 @@ def carry_out(run: Interpreter, func: Func, frame: Frame) -> None:
         outcome.repeat(run, frame)
         return
     outer, start = run.memory.watch, lengths(run)
-    run.memory.watch = recording = Recording(len(run.driven))
+    run.memory.watch = recording = Recording(len(run.driven), run.settings)
     run_body(run, func, frame)
     run.memory.watch = outer
     if recording.sound and len(run.driven) == recording.driven and not run.trace.exhausted:

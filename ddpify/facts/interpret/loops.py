@@ -35,7 +35,7 @@ def _loop(
             run.breaks[-1].clear()
             del run.frame.exits[left:]
         before = None if run.frame.local is None else dict(run.frame.local)
-        run.memory.watch = reads = Recording(len(run.driven))
+        run.memory.watch = reads = Recording(len(run.driven), run.settings)
         loop = enter()
         head = run.heads.pop()
         run.loops = (*outer, loop) if loop is not None else outer

@@ -157,7 +157,7 @@ class Machine(Interpreter):
         value = mixed_parts(self, node) if handler is None else handler(self, node)
         if node in self.special:
             value = self.overridden(node, value)
-        if self.settings and len(value.objs) > 1:
+        if len(value.objs) > 1:
             value = possible(self, value)
         self.log.noted.append((node, value))
         seen = self.trace.values.get(node)

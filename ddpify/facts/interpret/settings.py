@@ -9,8 +9,9 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.facts import library
-from ddpify.facts.interpret.state import Interpreter, Known
-from ddpify.facts.model import NOTHING, Lit, Method, New, Obj, Part, Value
+from ddpify.facts.interpret.state import Interpreter
+from ddpify.facts.model import NOTHING, Known, Lit, Method, New, Obj, Part, Value
+from ddpify.facts.recording import Recording
 
 TRUE = "[true]"  # in the place of the constant, where a setting itself is the condition
 
@@ -70,13 +71,22 @@ def note_made(run: Interpreter, node: ast.Call, value: Value) -> None:
     """Note under which settings a call makes an object; made under several, it is known of what they share."""
     for obj in value.objs:
         if isinstance(obj, New) and obj.node is node:
-            known = run.made_under.get(obj, run.settings)
-            run.made_under[obj] = known & run.settings
+            made_under(run, obj, run.settings)
+            if isinstance(run.memory.watch, Recording):
+                run.memory.watch.make(obj, run.settings)
+
+
+def made_under(run: Interpreter, obj: Obj, settings: frozenset[Known]) -> None:
+    """Let an object be one that is made where this is known of settings."""
+    run.made_under[obj] = run.made_under.get(obj, settings) & settings
 
 
 def possible(run: Interpreter, value: Value) -> Value:
     """A value without those of its objects that are not there under the settings that are known; as it is, where none would be left."""
-    if not run.settings or len(value.objs) < 2:
+    if len(value.objs) < 2:
         return value
-    kept = frozenset(o for o in value.objs if not ((known := run.made_under.get(o)) and excluded(known, run.settings)))
+    conditions = {o: known for o in value.objs if (known := run.made_under.get(o))}
+    if isinstance(run.memory.watch, Recording):
+        run.memory.watch.settings_asked.update(setting for known in conditions.values() for setting, _, _ in known)
+    kept = frozenset(o for o in value.objs if o not in conditions or not excluded(conditions[o], run.settings))
     return value if not kept or len(kept) == len(value.objs) else Value(kept, value.origins, value.scale, value.shape)

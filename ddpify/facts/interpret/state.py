@@ -19,6 +19,7 @@ from ddpify.facts.model import (
     Class,
     Ext,
     Func,
+    Known,
     Lit,
     Loop,
     Module,
@@ -37,7 +38,6 @@ from ddpify.facts.recording import Log, Recording, Seen, merge
 from ddpify.project import Project, SourceFile
 
 _BUILTINS = frozenset(dir(builtins))
-Known = tuple[Obj, object, bool]  # a setting, a constant, and whether the setting equals it
 State = tuple[dict[str, Value] | None, Version]
 ELEMENT = "[]"  # what any element of a container is
 UNNAMED = "[?]"  # what was put in under keys that are not known
