@@ -25,6 +25,7 @@ from ddpify.rules.base import Change, Finding, Safety
 from ddpify.source import Source, from_bytes, from_text, is_notebook, script_path
 
 if TYPE_CHECKING:
+    from ddpify.apply.rewrite import Rewritten
     from ddpify.launchers.spawn import Spawned
     from ddpify.plan import Plan
 
@@ -450,15 +451,22 @@ def _spawning(done: Conversion, asked: Spawned, otherwise: str) -> Conversion:
         return replace(done, findings=(with_comments, *done.findings), command=otherwise)
 
 
-Texts = dict[tuple[str, tuple[Change, ...]], tuple[str, tuple[Change, ...]]]
-"""What became of files: the path shown and the changes, to the new text and the changes that found no place."""
+class Texts(dict[tuple[str, tuple[Change, ...]], tuple[str, tuple[Change, ...]]]):
+    """What became of files: the path shown and the changes, to the new text and the changes that found no place.
+
+    `files` has what was worked out of each file, by the path shown.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.files: dict[str, Rewritten] = {}
 
 
 def _rewritten(project: Project, plan: Plan, known: Texts | None = None) -> tuple[str, tuple[Module, ...], tuple[Change, ...]]:
     """The new texts of the script and its modules, and the changes that found no place in them; `known` ones are not made twice."""
-    from ddpify.apply.rewrite import rewrite
+    from ddpify.apply.rewrite import Rewritten, rewrite
 
-    known = {} if known is None else known
+    known = Texts() if known is None else known
     texts: list[str] = []
     unapplied: list[Change] = []
     files = sorted(project.files.values(), key=lambda file: file.path)
@@ -466,8 +474,7 @@ def _rewritten(project: Project, plan: Plan, known: Texts | None = None) -> tupl
         here = tuple(change for change in plan.changes if change.file == file.shown)
         if here and (file.shown, here) not in known:
             doing(f"rewriting {file.shown}")
-            known[file.shown, here] = rewrite(file.source.text, file.tree, here)
-            ast.parse(known[file.shown, here][0])
+            known[file.shown, here] = rewrite(file.source.text, file.tree, here, known.files.setdefault(file.shown, Rewritten()))
         as_it_was = file.source.original if file is project.entry else file.source.text  # a module is imported, and so must be readable
         code, left = known[file.shown, here] if here else (as_it_was, ())
         texts.append(code)

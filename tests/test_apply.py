@@ -11,7 +11,7 @@ import libcst as cst
 import pytest
 
 from ddpify.apply.pairing import pair_all
-from ddpify.apply.rewrite import BrokenOutput, rewrite
+from ddpify.apply.rewrite import BrokenOutput, Rewritten, rewrite
 from ddpify.edits import Drop, DropArgument, Edit, InsertAfter, InsertBefore, NameArgument, Replace, SetArgument, Under, Unwrap, Within
 from ddpify.rules.base import Change
 
@@ -54,9 +54,13 @@ def change(*edits: Edit, imports: tuple[str, ...] = ()) -> Change:
 def check(before: str, edit: Callable[[Script], list[Change]], after: str) -> None:
     before, after = _dedent(before), _dedent(after)
     script = Script(before)
-    got, left_out = rewrite(before, script.tree, edit(script))
+    changes, known = edit(script), Rewritten()
+    got, left_out = rewrite(before, script.tree, changes, known)
     assert left_out == ()
     assert got == after
+    for each in [*changes, None]:  # lines that other changes leave as they were are not worked out again
+        some = [change for change in changes if change is not each]
+        assert rewrite(before, script.tree, some, known) == rewrite(before, script.tree, some)
 
 
 def refused(before: str, edit: Callable[[Script], list[Change]], after: str) -> None:

@@ -427,7 +427,8 @@ class Body:
             suite = cst.IndentedBlock([statement.with_changes(leading_lines=())], indent=self.indent)
             self.out.append(block.with_changes(body=suite, leading_lines=lines))
         else:
-            self.out.append(statement.with_changes(leading_lines=lines))
+            own = lines == [*statement.leading_lines]
+            self.out.append(statement if own else statement.with_changes(leading_lines=lines))
         self.open = header
 
     def insert(self, code: cst.Module) -> None:

@@ -99,20 +99,51 @@ class _Place:
         return bool(self.header) or self.gone or self.unwrapped
 
 
-def rewrite(text: str, tree: ast.Module, changes: Sequence[Change]) -> tuple[str, tuple[Change, ...]]:
+@dataclass
+class _Line:
+    """What became of one line, or compound statement, by some edits inside it, with what the body around it needs of that."""
+
+    updated: Any
+    holes: dict[int, cst.CSTNode]
+    lifted: dict[tuple[Change, int], cst.CSTNode]
+    placed: list[int]
+    last: _Step | None
+
+
+class Rewritten:
+    """What was worked out of one file that is rewritten several times: where the same edits meet the same lines, they make the same."""
+
+    def __init__(self) -> None:
+        self.around: dict[int, tuple[int, ...]] = {}  # for each concrete node that an edit names: the lines that it is inside
+        self.lines: dict[tuple[int, tuple[Any, ...]], _Line] = {}
+        self.templates: dict[str, cst.BaseExpression] = {}
+        self.inserted: dict[str, cst.Module] = {}
+        self.blocks: dict[str, Any] = {}
+        self.codes: dict[int, tuple[cst.CSTNode, str]] = {}
+        self.module: cst.Module | None = None
+
+    def parsed(self, code: str) -> cst.Module | None:
+        """The concrete tree of the file, parsed once; None where there is none."""
+        if self.module is None:
+            self.module = _parse(code)
+        return self.module
+
+
+def rewrite(text: str, tree: ast.Module, changes: Sequence[Change], known: Rewritten | None = None) -> tuple[str, tuple[Change, ...]]:
     """Carry `changes` out on `text`, of which `tree` is the abstract tree: the new text, and the changes that could not be made.
 
-    Raises `BrokenOutput` if the result cannot be parsed.
+    `known` is what was worked out of the file before. Raises `BrokenOutput` if the result cannot be parsed.
     """
     kept = list(changes)
     if not any(change.edits or change.imports for change in kept):
         return text, ()
     code = re.sub(r"(?<=[\r\n])[ \t\f]+\Z", "", text)  # libcst forgets spaces behind the last newline
+    known = Rewritten() if known is None else known
     with _deep():
-        module = _parse(code)
+        module = known.parsed(code)
         while module is not None and kept:
             try:
-                result = _Rewriter(module, tree, kept).run() + text[len(code) :]
+                result = _Rewriter(module, tree, kept, known).run() + text[len(code) :]
             except _Conflict as conflict:
                 kept.remove(conflict.change)
             except RecursionError:
@@ -163,14 +194,13 @@ def _key(edit: Any) -> tuple[Any, ...]:
 
 
 class _Rewriter(cst.CSTTransformer):
-    def __init__(self, module: cst.Module, tree: ast.Module, changes: Sequence[Change]) -> None:
+    def __init__(self, module: cst.Module, tree: ast.Module, changes: Sequence[Change], known: Rewritten) -> None:
         super().__init__()
-        self.module = module
+        self.module, self.known = module, known
         self.stack: list[Any] = []
         self.done: dict[int, list[_Step]] = {}
         self.last: _Step | None = None
         self.updated: dict[int, cst.CSTNode] = {}
-        self.templates: dict[str, cst.BaseExpression] = {}
         steps = self._steps(tree, changes)
         _check_losses([step for step in steps if isinstance(step.edit, _COMPOSING)])
         self.pairs = pair(tree, module, {node for s in steps for node in _nodes(s.edit)})
@@ -181,6 +211,24 @@ class _Rewriter(cst.CSTTransformer):
         self.lifted: dict[tuple[Change, int], cst.CSTNode] = {}
         for step in steps:
             self._register(step)
+        self.named: dict[int, list[tuple[Any, ...]]] = {}  # for each concrete node, the edits that name it
+        for number, step in enumerate(steps):
+            for node in {self._partner(node, step) for node in _nodes(step.edit)}:
+                self.named.setdefault(node, []).append((number, _key(step.edit), id(step.change)))
+        self.inside: dict[int, list[int]] = {}  # for each line, the nodes inside it that edits name
+        self.located = all(node in self.known.around for node in self.named)
+        for node in self.named if self.located else ():
+            self._locate(node)
+        self.again: dict[int, _Line] = {}
+
+    def _locate(self, node: int) -> None:
+        for line in self.known.around[node]:
+            self.inside.setdefault(line, []).append(node)
+
+    def _edits_in(self, line: int) -> tuple[Any, ...]:
+        """The edits inside a line, in their order: what it becomes depends on nothing else."""
+        found = sorted({edit[0]: edit for node in self.inside.get(line, ()) for edit in self.named[node]}.items())
+        return line, tuple((key, change) for _, (_, key, change) in found)
 
     def _steps(self, tree: ast.Module, changes: Sequence[Change]) -> list[_Step]:
         ranks = {change: rank for rank, change in enumerate(changes)}
@@ -212,8 +260,10 @@ class _Rewriter(cst.CSTTransformer):
         if isinstance(edit, (InsertBefore, InsertAfter)):
             holes = getattr(edit, "holes", ())
             code = edit.code.format(*_hole_names(holes)) if holes else edit.code
-            _ast(code)
-            parsed = emit.parse_code(code, self.module.default_newline)
+            parsed = self.known.inserted.get(code)
+            if parsed is None:
+                _ast(code)
+                parsed = self.known.inserted[code] = emit.parse_code(code, self.module.default_newline)
             if isinstance(edit, InsertBefore):
                 place.before.insert(0 if edit.first else len(place.before), (parsed, step))
             else:
@@ -235,7 +285,9 @@ class _Rewriter(cst.CSTTransformer):
             place.along = edit.along
 
     def _block(self, header: str) -> Any:
-        return cst.parse_statement(f"{header}: pass", config=self.module.config_for_parsing)
+        if header not in self.known.blocks:
+            self.known.blocks[header] = cst.parse_statement(f"{header}: pass", config=self.module.config_for_parsing)
+        return self.known.blocks[header]
 
     def run(self) -> str:
         """The new text."""
@@ -247,19 +299,69 @@ class _Rewriter(cst.CSTTransformer):
             raise _Conflict(self.last.change) from None
         for steps in self.place_steps.values():  # what no body holds: an `elif`
             raise _Conflict(steps[-1].change)
-        return module.code
+        return self._code(module)
+
+    def _code(self, module: cst.Module) -> str:
+        """The text of the module, of which most statements are those of another time."""
+        parts = (*module.header, *module.body, *module.footer)
+        if not parts or not module.has_trailing_newline:
+            return module.code
+        codes = self.known.codes
+        for node in parts:
+            if id(node) not in codes:
+                codes[id(node)] = node, self.module.code_for_node(node)
+        return "".join(codes[id(node)][1] for node in parts)
 
     # The pass
 
     def on_visit(self, node: cst.CSTNode) -> bool:
-        if isinstance(node, _SPACE) or (isinstance(node, _LINES) and id(node) not in self.pairs.path):
+        if isinstance(node, _SPACE) or (isinstance(node, _LINES) and not self._enters(node)):
             return False
         self.stack.append(node)
+        if not self.located and id(node) in self.named:
+            self.known.around[id(node)] = tuple(id(line) for line in self.stack if isinstance(line, _LINES))
+            self._locate(id(node))
         return True
+
+    def on_visit_attribute(self, node: cst.CSTNode, attribute: str) -> None:
+        """Nothing is done for single attributes."""
+
+    def on_leave_attribute(self, original_node: cst.CSTNode, attribute: str) -> None:
+        """Nothing is done for single attributes."""
+
+    def _enters(self, line: cst.CSTNode) -> bool:
+        """Whether a line has to be gone through: it holds edits, and not the same as another time."""
+        key = id(line)
+        if not self.located or key not in self.pairs.path:
+            return key in self.pairs.path
+        known = self.known.lines.get(self._edits_in(key)) if key in self.inside else None
+        if known is not None:
+            self.again[key] = known
+            self.updated |= known.holes
+            self.lifted |= known.lifted
+            self.last = known.last
+            for node in known.placed:
+                self.place_steps.pop(node, None)
+        return key in self.inside and known is None
+
+    def _keep(self, line: cst.CSTNode, updated: Any) -> None:
+        """Note what became of a line."""
+        nodes = self.inside.get(id(line), ())
+        holes = {node: self.updated[node] for node in nodes if node in self.updated}
+        lifted = {key: node for key, node in self.lifted.items() if key[1] in nodes}
+        placed = [node for node in nodes if node not in self.place_steps]
+        self.known.lines[self._edits_in(id(line))] = _Line(updated, holes, lifted, placed, self.last)
 
     def on_leave(self, original: Any, updated: Any) -> Any:
         if not self.stack or self.stack[-1] is not original:
-            return updated
+            return self.again[id(original)].updated if id(original) in self.again else updated
+        updated = self._left(original, updated)
+        if isinstance(original, _LINES):
+            self._keep(original, updated)
+        return updated
+
+    def _left(self, original: Any, updated: Any) -> Any:
+        """What becomes of a node whose parts are done."""
         self.stack.pop()
         key = id(original)
         for step in sorted(
@@ -324,10 +426,10 @@ class _Rewriter(cst.CSTTransformer):
         """The template of `edit` with its holes filled; `own` overrides what a hole is now."""
         template = _quoted(edit.template, self.stack)
         names = _hole_names(edit.holes)
-        if template not in self.templates:
-            self.templates[template] = cst.parse_expression(template.format(*names).strip(), config=self.module.config_for_parsing)
+        if template not in self.known.templates:
+            self.known.templates[template] = cst.parse_expression(template.format(*names).strip(), config=self.module.config_for_parsing)
         values = [own[hole] if hole in own else self.updated[id(self.pairs.partner[hole])] for hole in edit.holes]
-        return _Fill(dict(zip(names, values, strict=True))).fill(self.templates[template])
+        return _Fill(dict(zip(names, values, strict=True))).fill(self.known.templates[template])
 
     def _replace(self, edit: Replace, original: Any, updated: Any) -> Any:
         _require(isinstance(original, cst.BaseExpression) and not isinstance(original, cst.StarredElement))
@@ -435,6 +537,9 @@ class _Rewriter(cst.CSTTransformer):
                 runs.append(([], []))
             runs[-1][0].append(place)
             runs[-1][1].append(after)
+        if len(runs) == 1 and isinstance(updated, cst.SimpleStatementLine):
+            yield _joined(runs[0][0]), updated
+            return
         for number, (places, smalls) in enumerate(runs):
             if number < len(runs) - 1:
                 smalls[-1] = smalls[-1].with_changes(semicolon=cst.MaybeSentinel.DEFAULT)

@@ -43,11 +43,13 @@ def chooses_later(context: Context, first: ast.stmt) -> bool:
     if context.options.starts == "spawn":
         return False
     tree, run = context.tree, context.facts.after
+    nodes = [n for n in cuda_visible_devices.assignments(context) if context.facts.in_main(n) and n in run.trace.visited]
+    if not nodes:
+        return False
     marks: dict[ast.AST, frozenset[str]] = {first: frozenset((JOINED,))}
     order = Order(run, {"__main__": Binding(tree.trees[0].root, marks)})
-    for node in cuda_visible_devices.assignments(context):
-        stacks = _stacks(context, tree.function(node)) if context.facts.in_main(node) and node in run.trace.visited else set()
-        for stack in stacks:
+    for node in nodes:
+        for stack in _stacks(context, tree.function(node)):
             if order.joined(node, stack) or any(first in (n, *tree.ancestors(n)) for n in (node, *stack)):
                 return True
     return False
