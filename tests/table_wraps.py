@@ -664,6 +664,35 @@ SCRIPTS: dict[str, Script] = {
                 optimizer.step()
         """,
     ),
+    "DataParallel around a part of a model, whose keys are saved": Script(
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.encoder, self.head = nn.Sequential(nn.Linear(8, 6), nn.ReLU()), nn.Linear(6, 2)
+
+            def forward(self, rows):
+                return self.head(self.encoder(rows))
+
+
+        torch.manual_seed(2)
+        net = Net()
+        net.encoder = nn.DataParallel(net.encoder)
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for data, target in loader:
+                loss = F.cross_entropy(net(data), target)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            torch.save({"epoch": epoch, "model": net.state_dict()}, "net.pt")
+        print("keys", sorted(torch.load("net.pt")["model"]))
+        with torch.no_grad():
+            print("codes", net.encoder(x).mean().item() > 0)
+        """,
+        same=("keys", "codes"),
+    ),
     "layers of batch norm that rest, found by their class": Script(
         """
         class Net(nn.Module):

@@ -103,9 +103,11 @@ def keys_matter(context: Context, node: ast.AST) -> bool:
 
 
 def stays(context: Context, node: ast.AST) -> bool:
-    """Whether a DataParallel call stays: its model is not trained, and its keys matter."""
+    """Whether a DataParallel call stays for its keys: its model is not trained, or a part of one that is."""
     inner = argument(node, 0, "module") if isinstance(node, ast.Call) else None
-    return inner is not None and context.facts.model_of(context.facts.after.value(inner)) is None and keys_matter(context, node)
+    if inner is None or context.facts.model_of(context.facts.after.value(inner)) is not None:
+        return False
+    return keys_matter(context, node) or (isinstance(node, ast.Call) and _inside_saved(context, node))
 
 
 def _inside_saved(context: Context, node: ast.Call) -> bool:
@@ -126,10 +128,6 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             if not _has_own_device(context, call):
                 yield _on_own_device(context, call, inner)
             continue
-        if _inside_saved(context, call):
-            why = "state dicts of the model around this part held keys with `module.` in them; from here on they do not"
-            fix = "rename the keys where they are saved, or remove `module.` where they are loaded"
-            yield context.manual(CODE, call, why, fix, level=Safety.REVIEW)
         yield _replaced(context, call, inner, gone)
     for call in context.tree.of(ast.Call):
         if "torch.nn.parallel.data_parallel" in context.facts.before.value(call.func).paths():
@@ -150,7 +148,7 @@ def _on_own_device(context: Context, call: ast.Call, inner: ast.expr) -> Change 
     if len(call.args) > 3 or not {k.arg for k in call.keywords} <= {"module", "device_ids", "output_device"}:
         why = "this wrapper's model is not trained here, but its state dict, with the prefix of DataParallel, is read or written"
         return context.manual(CODE, call, why, "give the wrapper the device of this rank alone: device_ids=[local_rank]")
-    why = "this model is not trained here; DataParallel stays around it, on the device of each rank, for the `module.` prefix of its keys"
+    why = "what this wraps is no model that is trained by itself; DataParallel stays, on the device of each rank, for the `module.` in its keys"
     edit = Replace(call, f"{{0}}({{1}}, device_ids=[{context.names['local_rank']}])", (call.func, inner))
     return Change(CODE, why, context.tree.shown, call, (edit,), level=Safety.NOTE)
 
