@@ -902,7 +902,6 @@ SCRIPTS: dict[str, Script] = {
                     s.data.mul_(0.9).add_(p.data, alpha=0.1)
         torch.save({"net": net.state_dict(), "shadow": shadow.state_dict()}, "last.pt")
         """,
-        told=("DDP203",),
     ),
     "a teacher in DataParallel, whose keys keep its prefix": Script(
         """

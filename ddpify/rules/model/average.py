@@ -18,10 +18,11 @@ from collections.abc import Iterator
 from ddpify.edits import Edit, InsertAfter, InsertBefore
 from ddpify.facts import library
 from ddpify.facts.collect import TrainedModel, moved_by_hand
+from ddpify.facts.model import New
 from ddpify.facts.runs import place_of
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
-from ddpify.rules.model import batch_norm, moved_in_loop
+from ddpify.rules.model import batch_norm, dataparallel, moved_in_loop
 from ddpify.rules.precision import apex, backward_optimizers
 
 CODE = "DDP205"
@@ -108,15 +109,19 @@ def _averages(context: Context) -> dict[ast.stmt, list[Edit]]:
     return out
 
 
-def _prefixed(context: Context) -> Iterator[Finding]:
+def _prefixed(context: Context) -> Iterator[Change | Finding]:
     """State dicts of a DataParallel that no wrapper takes the place of."""
     facts = context.facts
-    for call in facts.before.trace.calls if facts.averaged else ():
+    for call in {c.node: c for c in facts.before.trace.calls}.values() if facts.averaged else ():
         unwrapped = any(facts.before.unwrap(call.receiver) & m.objs for m in facts.needs_no_wrapper)
-        if unwrapped and call.method in ("state_dict", "load_state_dict") and library.DATAPARALLEL in call.receiver.kinds():
-            why = "the original's checkpoints have the `module.` prefix of DataParallel; these do not, and the original cannot load them"
-            fix = "rename the keys where they are saved, or remove `module.` where they are loaded"
-            yield context.manual(CODE, call.node, why, fix, level=Safety.REVIEW)
+        if not unwrapped or call.method not in ("state_dict", "load_state_dict") or library.DATAPARALLEL not in call.receiver.kinds():
+            continue
+        if all(isinstance(o, New) and o.path == library.DATAPARALLEL for o in call.receiver.objs) and facts.is_edited(call.node):
+            yield from dataparallel.keys_as_wrapped(context, call.node, call.method)
+            continue
+        why = "the original's checkpoints may have the `module.` prefix of DataParallel; these do not, and the original may not load them"
+        fix = "rename the keys where they are saved, or remove `module.` where they are loaded"
+        yield context.manual(CODE, call.node, why, fix, level=Safety.REVIEW)
 
 
 def _proven(context: Context) -> Iterator[Proof]:

@@ -148,7 +148,7 @@ def _on_own_device(context: Context, call: ast.Call, inner: ast.expr) -> Change 
     if len(call.args) > 3 or not {k.arg for k in call.keywords} <= {"module", "device_ids", "output_device"}:
         why = "this wrapper's model is not trained here, but its state dict, with the prefix of DataParallel, is read or written"
         return context.manual(CODE, call, why, "give the wrapper the device of this rank alone: device_ids=[local_rank]")
-    why = "what this wraps is no model that is trained by itself; DataParallel stays, on the device of each rank, for the `module.` in its keys"
+    why = "what this wraps is not trained by itself: DataParallel stays, on the device of each rank, for the `module.` in its keys"
     edit = Replace(call, f"{{0}}({{1}}, device_ids=[{context.names['local_rank']}])", (call.func, inner))
     return Change(CODE, why, context.tree.shown, call, (edit,), level=Safety.NOTE)
 
@@ -165,3 +165,15 @@ def _replaced(context: Context, call: ast.Call, inner: ast.expr, gone: set[ast.s
         gone.add(up)
         dropped = up
     return Change(CODE, why, tree.shown, dropped, (Drop(dropped),))
+
+
+def keys_as_wrapped(context: Context, call: ast.Call, method: str) -> Iterator[Change]:
+    """A state dict of a model that the original had in a DataParallel, and that is in no wrapper: with the prefix of its keys."""
+    if method == "state_dict":
+        why = "checkpoints keep the `module.` prefix of DataParallel, as the original wrote them; the model has no wrapper here"
+        edit = Replace(call, '{{f"module.{{key}}": value for key, value in {0}.items()}}', (call,))
+        yield Change(CODE, why, context.tree.shown, call, (edit,))
+    elif call.args and not isinstance(call.args[0], ast.Starred):
+        why = "the original's checkpoints have the `module.` prefix of DataParallel, and the model has no wrapper here"
+        edit = Replace(call.args[0], '{{key.removeprefix("module."): value for key, value in {0}.items()}}', (call.args[0],))
+        yield Change(CODE, why, context.tree.shown, call, (edit,))

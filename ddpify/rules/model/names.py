@@ -361,22 +361,16 @@ def _in_unwrapped_branch(context: Context, model: ast.expr) -> bool:
     return False
 
 
-def _unprefixed_keys(context: Context, node: ast.Attribute) -> Iterator[Change | Finding]:
+def _unprefixed_keys(context: Context, node: ast.Attribute) -> Iterator[Change]:
     """The state dict of a model that the original had wrapped by then, and that is not wrapped here, or not yet."""
     facts, call = context.facts, context.tree.parent[node]
     wrappers = [o for o in facts.before.value(node.value).objs if isinstance(o, New) and o.path == library.DATAPARALLEL]
     unwrapped = any(facts.before.unwrap(facts.before.value(node.value)) & m.objs for m in facts.needs_no_wrapper)  # `average` reports it
     if not wrappers or unwrapped or all(dataparallel.stays(context, o.node) for o in wrappers) or not isinstance(call, ast.Call):
         return
-    if node.attr == "load_state_dict" and call.args and not isinstance(call.args[0], ast.Starred):
-        why = "the original's checkpoints have the `module.` prefix of DataParallel, and the model has no wrapper here"
-        edit = Replace(call.args[0], '{{key.removeprefix("module."): value for key, value in {0}.items()}}', (call.args[0],))
-        yield Change(CODE, why, context.tree.shown, node, (edit,))
-        return
-    if len(wrappers) < len(facts.before.value(node.value).objs):
+    if node.attr == "state_dict" and len(wrappers) < len(facts.before.value(node.value).objs):
         return  # the original took the model out, or may have wrapped none
-    why = "the original's state dict has the `module.` prefix of DataParallel here; this one does not, so that old checkpoints do not load"
-    yield context.manual(CODE, node, why, "where these keys are read, accept them with and without `module.`", level=Safety.REVIEW)
+    yield from dataparallel.keys_as_wrapped(context, call, node.attr)
 
 
 def _attribute(context: Context, node: ast.Attribute) -> Iterator[Change | Finding]:
