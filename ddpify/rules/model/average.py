@@ -116,12 +116,13 @@ def _prefixed(context: Context) -> Iterator[Change | Finding]:
         unwrapped = any(facts.before.unwrap(call.receiver) & m.objs for m in facts.needs_no_wrapper)
         if not unwrapped or call.method not in ("state_dict", "load_state_dict") or library.DATAPARALLEL not in call.receiver.kinds():
             continue
-        if all(isinstance(o, New) and o.path == library.DATAPARALLEL for o in call.receiver.objs) and facts.is_edited(call.node):
-            yield from dataparallel.keys_as_wrapped(context, call.node, call.method)
+        if not facts.is_edited(call.node):
             continue
-        why = "the original's checkpoints may have the `module.` prefix of DataParallel; these do not, and the original may not load them"
-        fix = "rename the keys where they are saved, or remove `module.` where they are loaded"
-        yield context.manual(CODE, call.node, why, fix, level=Safety.REVIEW)
+        always = all(isinstance(o, New) and o.path == library.DATAPARALLEL for o in call.receiver.objs)
+        if always or call.method == "load_state_dict":
+            yield from dataparallel.keys_as_wrapped(context, call.node, call.method)
+        else:
+            yield context.manual(CODE, call.node, dataparallel.PLAIN, level=Safety.NOTE)
 
 
 def _proven(context: Context) -> Iterator[Proof]:

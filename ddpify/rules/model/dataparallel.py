@@ -78,6 +78,9 @@ EXAMPLES: tuple[Example, ...] = (
 )  # fmt: skip
 
 
+PLAIN = "whether the original's keys carried `module.` depended on an option; these are plain, as those of one GPU"
+
+
 def calls(context: Context) -> list[ast.Call]:
     """The DataParallel calls of the entry, but for those that put one around the model in a DDP for a file."""
     run = context.facts.before

@@ -309,7 +309,7 @@ def _keys_as_written(context: Context, model: ast.expr, test: str, loaded: ast.e
     if test:
         why = "the keys have the `module.` prefix where the original's had it"
         return Change(CODE, why, context.tree.shown, model, (Replace(model, f"({{0}} if {test} else {{0}}.module)", (model,)),))
-    why = "whether the original's keys carried `module.` depended on an option; these are plain, as those of one GPU"
+    why = dataparallel.PLAIN
     edits = [Replace(model, "{0}.module", (model,))]
     if loaded is not None:
         why += ", and files with the prefix are read, too"
