@@ -1,10 +1,11 @@
 """Calls that were interpreted before, with the same arguments, are not interpreted again.
 
 While a function runs, what it reads that was there before it is recorded: in the memory, in the functions around it, in what was
-registered. Where all of that is as it was, its result is, too, and what the call did is done once more without running it: what it wrote,
-the events, and what was seen of its expressions, calls, stores and branches. That holds in a later pass of a loop, and in another run of
-the interpreter, which assumed something of other statements than those of the call; of the forward of a module, wherever it is called
-from. What a forward makes is then the same object: another call of it gives the same lists, too.
+registered, and of which settings it matters what is known. Where all of that is as it was, its result is, too, and what the call did is
+done once more without running it: what it wrote, the events, and what was seen of its expressions, calls, stores and branches. That holds
+in a later pass of a loop, and in another run of the interpreter, which assumed something of other statements than those of the call; of
+the forward of a module, wherever it is called from. What a forward makes is then the same object: another call of it gives the same
+lists, too.
 """
 
 from __future__ import annotations
