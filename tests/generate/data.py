@@ -107,6 +107,11 @@ val_loader = DataLoader(val_set, **test_kwargs)
         tags=frozenset({"uneven"}),
     ),
     _loader(
+        "short batches skipped",
+        _SETS.replace("num_train", "num_train + 6") + SHUFFLED,
+        loop="for inputs, targets in train_loader:\n    if inputs.size(0) != batch_size:\n        continue\n    {body}\n",
+    ),
+    _loader(
         "random split",
         """
 dataset = TensorDataset(*make_samples(num_train + num_val, 1))

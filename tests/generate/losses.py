@@ -18,6 +18,7 @@ LOSSES = [
     _loss("functional", "loss = F.cross_entropy(outputs, targets)\n", weight=3),
     _loss("negative log likelihood", "loss = F.nll_loss(F.log_softmax(outputs, dim=1), targets)\n"),
     _loss("sum over the batch size", 'loss = F.cross_entropy(outputs, targets, reduction="sum") / inputs.size(0)\n'),
+    _loss("sum over the batch size's setting", 'loss = F.cross_entropy(outputs, targets, reduction="sum") / batch_size\n'),
     _loss("sum over len", 'loss = F.cross_entropy(outputs, targets, reduction="sum") / len(targets)\n'),
     _loss("sum", "loss = 0.05 * criterion(outputs, targets)\n", 'criterion = nn.CrossEntropyLoss(reduction="sum")\n'),
     _loss("mean of each", "loss = criterion(outputs, targets).mean()\n", 'criterion = nn.CrossEntropyLoss(reduction="none")\n'),

@@ -25,7 +25,7 @@ from ddpify.records import replace
 from ddpify.rules.base import Change
 from ddpify.rules.data import batch_size, evaluation, loader, manual_batches
 from ddpify.rules.io import guards
-from ddpify.rules.loop import carried, decisions, loss, metrics, set_epoch, steering
+from ddpify.rules.loop import carried, decisions, loss, metrics, set_epoch, settings, steering
 from ddpify.rules.model import dataparallel, device, input_gradients, names, wrap
 from ddpify.rules.process import seed
 from generate.compose import Generated, compose
@@ -94,8 +94,10 @@ def _without_argument(keyword: str) -> Callable[[Change], Change]:
 FAULTS = (
     Fault("the sampler is left out", loader, _without_argument("sampler")),
     Fault("the sampler does not shuffle", loader, _with_text(r"(DistributedSampler\([^()]*)\)", r"\1, shuffle=False)")),
-    Fault("the batch size is not divided", batch_size, _without),
-    Fault("the batch size is divided twice", batch_size, _with_text(r"^(per_rank\(.*\))$", r"per_rank(\1)")),
+    Fault("the batch size is not divided", loader, _with_text(r"^per_rank\((.*)\)$", r"\1")),
+    Fault("the batch size is divided twice", loader, _with_text(r"^(per_rank\(.*\))$", r"per_rank(\1)")),
+    Fault("what follows the batch size is left", batch_size, _without),
+    Fault("what follows the batch size is divided twice", batch_size, _with_text(r"^(per_rank\(.*\))$", r"per_rank(\1)")),
     Fault("the sampler is not told the epoch", set_epoch, _without),
     Fault("the sampler is told one epoch always", set_epoch, _with_text(r"set_epoch\(.*\)", "set_epoch(0)")),
     Fault("batches made by hand are not shared out", manual_batches, _without),
@@ -115,6 +117,7 @@ FAULTS = (
     Fault("a divisor is left", metrics, _with_text(r" / world_size", "")),
     Fault("only the first of several reductions is made", metrics, _with_text(r"\n[^\n]*over_ranks[^\n]*", "")),
     Fault("decisions are each rank's own", decisions, _without),
+    Fault("settings are each rank's own", settings, _without),
     Fault("guards are left out", guards, _without),
     Fault("guards are inverted", guards, _with_text(r"rank == 0", "rank != 0")),
 )

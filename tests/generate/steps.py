@@ -213,7 +213,7 @@ optimizer.step()
 """,
         task="rows",
         excludes=_named("ema several") | {"no gradient of inputs"},
-        weight=0.5,
+        weight=1.5,
     ),
     _step(
         "two backward calls",
