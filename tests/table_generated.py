@@ -605,3 +605,37 @@ SCRIPTS |= {
         same=("total",),
     ),
 }
+SCRIPTS["rows chosen of what may be None"] = Script(
+    """
+    class Prefetcher:
+        def __init__(self, loader):
+            self.loader = iter(loader)
+            self.preload()
+
+        def preload(self):
+            try:
+                self.inputs, self.targets = next(self.loader)
+            except StopIteration:
+                self.inputs, self.targets = None, None
+
+        def next(self):
+            batch = self.inputs, self.targets
+            self.preload()
+            return batch
+
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+    model = nn.Linear(8, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        prefetcher = Prefetcher(loader)
+        inputs, targets = prefetcher.next()
+        while inputs is not None:
+            outputs = model(inputs)
+            keep = inputs[:, 0] > 0
+            loss = F.cross_entropy(outputs[keep], targets[keep])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            inputs, targets = prefetcher.next()
+    """
+)

@@ -53,7 +53,8 @@ def _of_steps(run: Interpreter, base: Value, index: Value, node: ast.Subscript) 
 
 
 def item(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Value:
-    """What `base[index]` is."""
+    """What `base[index]` is; None has no entries, so that what may be None is none of it."""
+    base = _but_none(base)
     if not base.objs and base.of_kind("labelled"):
         key = literal(index)
         part = library.first_output_of(base) if key == 0 else library.output_of(base, str(key))
@@ -118,6 +119,12 @@ def item(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Va
     return join(out) | Value(frozenset(), origins | of_batches(run, index), base.scale, base.shape)
 
 
+def _but_none(value: Value) -> Value:
+    """What a value may be other than None."""
+    none = frozenset(o for o in value.objs if isinstance(o, Lit) and o.value is None)
+    return Value(value.objs - none, value.origins, value.scale, value.shape) if none else value
+
+
 def _sliced(run: Interpreter, obj: Tup, index: ast.expr) -> Tup | None:
     """Some entries of a tuple; None where it is not known which."""
     if not isinstance(index, ast.Slice):
@@ -172,6 +179,7 @@ def own_length(run: Interpreter, part: ast.expr) -> bool:
 
 def element(run: Interpreter, over: Value, node: ast.AST | None = None) -> Value:
     """What iterating over a value gives."""
+    over = _but_none(over)
     if not over.objs:
         if over.shape is not None and over.shape.several:
             return Value(frozenset(), over.origins, over.scale, over.shape._replace(several=False))
