@@ -351,8 +351,14 @@ def iterate_batches(features, labels, size):
         _SETS
         + "train_loader = DataLoader(train_set, batch_size=batch_size, shuffle=True, drop_last=True)\n"
         + _VAL
-        + "inputs = torch.zeros(batch_size, 16)\ntargets = torch.zeros(batch_size, dtype=torch.long)\n",
-        loop="for features, labels in train_loader:\n    inputs.copy_(features)\n    targets.copy_(labels)\n    {body}\n",
+        + "feature_buffer = torch.zeros(batch_size, 16)\nlabel_buffer = torch.zeros(batch_size, dtype=torch.long)\n",
+        loop="""
+for features, labels in train_loader:
+    feature_buffer.copy_(features)
+    label_buffer.copy_(labels)
+    inputs, targets = feature_buffer, label_buffer
+    {body}
+""",
         tags=frozenset({"cpu batches", "no gradient of inputs"}),
     ),
     _loader(
