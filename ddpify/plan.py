@@ -162,19 +162,10 @@ def first(project: Project, options: Options) -> Plan | None:
     if distributed and not found:
         context = replace(_context(project, options), distributed=True)
         bound = _bound(context)
-        found += [_without_runtime(context, item) for rule in registry.PRECISION for item in rule.changes(context)]
+        found += [item for rule in registry.PRECISION for item in rule.changes(context)]
     changes = tuple(c for c in found if isinstance(c, Change))
     findings = tuple(f for f in found if isinstance(f, Finding))
     return Plan("convert", _identified(changes, project), findings, options=options, bound=bound) if found else None
-
-
-def _without_runtime(context: Context, item: Change | Finding) -> Change | Finding:
-    """A change of a script that gets no runtime block, which may not need one."""
-    if isinstance(item, Finding) or not item.needs:
-        return item
-    return context.manual(
-        item.code, item.node, f"not applied, because the script has no variable for its device: {item.why}", "write it by hand"
-    )
 
 
 def _rank(finding: Finding) -> tuple[int, str, int, int, str, str]:

@@ -47,8 +47,6 @@ def _through_time(context: Context, trained: set[New]) -> tuple[str, str] | None
                 "the first dimension of this layer's input is time: cut by rows, each rank would get other time steps, not samples",
                 COLUMNS,
             )
-        if call.method in batch_source.JOINS and any(_joined(context, a, trained) for a in call.args):
-            return "these slices are put together again, so that they may be windows of one sequence, not rows of samples", RECIPE
     return None
 
 
@@ -246,13 +244,6 @@ def _time_first(obj: Obj) -> bool:
         return False
     keywords = obj.node.keywords if isinstance(obj.node, ast.Call) else []
     return not any(k.arg == "batch_first" and not (isinstance(k.value, ast.Constant) and k.value.value is False) for k in keywords)
-
-
-def _joined(context: Context, value: Value, mine: set[New]) -> bool:
-    """Whether a list of batches, not of samples, is what a value may be."""
-    run = context.facts.after
-    entries = [run.attribute(o, "[]") for o in value.instances() if o.path == "list" and value.scale != "sample"]
-    return any(v.scale == "sample" and v.batches() & mine and not v.of_kind("forward") for v in entries)
 
 
 def _transposes(node: ast.expr) -> bool:

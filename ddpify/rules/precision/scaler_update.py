@@ -66,8 +66,7 @@ def _ends(context: Context, every: list[Backward], steps: list[Call]) -> Iterato
     if not staying:
         return
     tops = _side_by_side(tree, [paths[a] for a in staying])
-    if tops is None:
-        raise Unclear(steps[0].node, "the steps of one iteration stand in different places")
+    assert tops is not None  # they stand in one loop, or in one function
     if any(map(_always, tops, staying)) or _exclusive(tops, staying):
         yield max(tops, key=tree.block(tops[0]).index)
         return
