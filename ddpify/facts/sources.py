@@ -41,7 +41,7 @@ def as_said(said: str, value: Value) -> Value:
     if said == "replicate":
         return Value(value.objs, frozenset(o for o in known if o.kind not in ("batch", "decided", "time", "random", "drawn")))
     if said == "per-rank":
-        return Value(value.objs, known | {Origin("process", "said to be each rank's own")}, value.scale, value.shape)
+        return Value(value.objs, known | {Origin("process", "a line declared per-rank")}, value.scale, value.shape)
     if said == "coupled":
         of_all = value.of_kind("whole") and not value.of_kind("batch")
         return Value(frozenset(), known, None if of_all else "other")

@@ -35,7 +35,13 @@ def share_parts(context: Context, node: ast.Call, loss: Value, obligations: tupl
         for size in sizes:
             if not context.facts.is_edited(size):
                 fix = f"{ast.unparse(size)} // dist.get_world_size()"
-                yield context.manual(CODE, size, "a rank's part of a batch has only some of these rows", fix, obligations)
+                yield context.manual(
+                    CODE,
+                    size,
+                    "this cuts a batch into parts of so many rows, and every rank has only its part of the batch",
+                    fix,
+                    obligations,
+                )
                 return
             if not context.facts.after.value(size).of_kind("world") and not context.sizes_a_batch(size):
                 more, needs = context.divided(size)

@@ -96,7 +96,12 @@ def _initial_rate(context: Context, optimizer: New, node: ast.Call) -> Iterator[
         return
     default = _DEFAULTS.get(optimizer.path.rpartition(".")[2])
     if default is None or not context.facts.is_edited(node) or any(k.arg is None for k in node.keywords):
-        yield context.manual(CODE, node, "the learning rate of this optimizer could not be found", f"lr=... * {_factor(context)}")
+        yield context.manual(
+            CODE,
+            node,
+            "the learning rate of this optimizer could not be found, and every rank loads a full batch",
+            f"lr=... * {_factor(context)}",
+        )
     else:
         yield _change(context, node, SetArgument(node, "lr", f"{default} * {_factor(context)}"))
 
@@ -106,7 +111,12 @@ def _scaled(context: Context, rate: ast.expr) -> Iterator[Change | Finding]:
     if any(o.kind == "world" for o in value.origins) or _from_optimizer(context, value):
         return
     if not context.facts.is_edited(rate):
-        yield context.manual(CODE, rate, "this learning rate is set in another module", f"{ast.unparse(rate)} * dist.get_world_size()")
+        yield context.manual(
+            CODE,
+            rate,
+            "this learning rate is set in a module that is not edited, and every rank loads a full batch",
+            f"{ast.unparse(rate)} * dist.get_world_size()",
+        )
         return
     yield _change(context, rate, Replace(rate, f"{{0}} * {_factor(context)}", (rate,)))
 

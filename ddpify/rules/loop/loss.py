@@ -280,7 +280,7 @@ def _corrected(context: Context, node: ast.Call, loss: Value, obligations: tuple
         why = "the model's forward combines samples of a batch, and each rank has only its part: outputs differ from the original's"
         # What samples do to one another shows in the gradients of any step; but for what is taken out of a comparison.
         answered_by = "" if _are_statistics(context, places) else SAME_GRADIENTS
-        return context.manual(CODE, node, why, f"samples meet at {at}: {_GATHER}", obligations, Safety.REVIEW, answered_by)
+        return context.manual(CODE, node, why, f"samples are combined at {at}: {_GATHER}", obligations, Safety.REVIEW, answered_by)
     why = _REASONS.get(loss.scale or "", _REASONS["other"])
     # Ranks' averaged gradients are the original's for a mean and for nothing else; counts that are known to matter may be equal by chance.
     answered_by = "" if loss.scale == "weighted" else SAME_GRADIENTS

@@ -220,7 +220,11 @@ def _restarted(feed: _Feed, placed: set[tuple[ast.AST, str]]) -> Iterator[Change
         yield feed.proof
         return
     if away:
-        yield feed.by_hand(away[0], "batches of the training loader are drawn here", _AGAIN)
+        yield feed.by_hand(
+            away[0],
+            "a module that is not edited draws batches of the training loader: without set_epoch, every pass has the same order",
+            _AGAIN,
+        )
         return
     starts = [(context.tree.statement(n), text) for n, what in begun if (text := _checked_text(context, what, loader)) is not None]
     if _starts_once(context, loader, calls):
@@ -231,7 +235,7 @@ def _restarted(feed: _Feed, placed: set[tuple[ast.AST, str]]) -> Iterator[Change
         yield change  # it is made anew where it starts again
         return
     if not starts or _remade(feed, len(starts)):
-        message = "batches are drawn from this training loader without a loop over it"
+        message = "batches are drawn from this training loader without a loop over it: without set_epoch, every pass has the same order"
         yield feed.unless_ordered(feed.training.backward.node, message, _AGAIN)
         return
     for place, text in starts:
@@ -385,7 +389,7 @@ def _unnamed(feed: _Feed, loop: ast.For | ast.AsyncFor) -> Change | Finding | Pr
     calls = [n for n in ast.walk(loop.iter) if isinstance(n, ast.Call) and feed.context.facts.after.value(n).instances() == {feed.loader}]
     change = _named(feed, loop, calls[0]) if calls and feed.context.facts.is_edited(loop) else None
     fix = "loader.sampler.set_epoch(epoch), with the number of the epoch handed to where the loader is"
-    return change or feed.unless_ordered(loop, "the sampler's epoch must move on before this loop", fix)
+    return change or feed.unless_ordered(loop, "the sampler's epoch is not set before this loop: every epoch has the same order", fix)
 
 
 def _named(feed: _Feed, place: ast.stmt, made: ast.AST) -> Change | None:

@@ -15,8 +15,8 @@ def names(context: Context, value: Value) -> list[str]:
 
 
 def listed(functions: list[str]) -> str:
-    """Functions as a message names them."""
-    return " and ".join(f"`{name}`" for name in functions)
+    """Functions as a message names them, and lines that are no functions."""
+    return " and ".join(name if " " in name else f"`{name}`" for name in functions)
 
 
 def followed(functions: list[str]) -> str:

@@ -166,7 +166,12 @@ def _no_site(context: Context, every: list[Backward]) -> Iterator[Finding]:
     elif site is None:
         yield context.manual(CODE, every[0].call.node, "no optimizer was found that updates what is trained here", call)
     elif not context.facts.is_edited(site.after):
-        yield context.manual(CODE, site.after, "models and optimizers are made in another module", f"after this line: {call}")
+        yield context.manual(
+            CODE,
+            site.after,
+            "models and optimizers are made in a module that is not edited, and amp must be initialised there",
+            f"after this line: {call}",
+        )
 
 
 def _not_scaled(context: Context, every: list[Backward]) -> Iterator[Finding]:
@@ -217,9 +222,9 @@ def _backward_obstacle(context: Context, node: ast.Call, names: backward_optimiz
     facts = context.facts
     statement = facts.tree_of(node).statement(node)
     if not facts.is_edited(node):
-        return "this backward call is made in another module"
+        return "this backward call is made in a module that is not edited: its loss is not scaled"
     if not isinstance(statement, ast.Expr) or statement.value is not node:
-        return "this backward call is part of a larger statement"
+        return "this backward call is part of a larger statement, which no block can stand around"
     if existing.is_unseen_method(context, node):
         return "the analysis could not tell what this backward call does with the loss"
     optimizers = frozenset[New]().union(*(backward_optimizers.optimizers(context, b, steps) for b in mine))

@@ -187,10 +187,10 @@ def _calls_in_the_way(context: Context, every: list[existing.Backward], steps: l
         if node.args or node.keywords:
             yield context.manual(CODE, node, "a grad scaler cannot step an optimizer that is given a closure", _USE_BF16)
         elif not context.facts.is_edited(node):
-            yield context.manual(CODE, node, "this step is taken in another module", _BY_HAND)
+            yield context.manual(CODE, node, "this step is taken in a module that is not edited: the scaler cannot take it", _BY_HAND)
     for node in dict.fromkeys(b.call.node for b in every):
         if not context.facts.is_edited(node):
-            yield context.manual(CODE, node, "this backward call is made in another module", _BY_HAND)
+            yield context.manual(CODE, node, "this backward call is made in a module that is not edited: its loss is not scaled", _BY_HAND)
         elif existing.is_unseen_method(context, node):
             yield context.manual(CODE, node, "the analysis could not tell what this backward call does with the loss", _BY_HAND)
 

@@ -92,5 +92,5 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in ("setdefault", "putenv", "update"):
             named = any(isinstance(n, ast.Constant) and n.value == "CUDA_VISIBLE_DEVICES" for n in ast.walk(call))
             if named or any(k.arg == "CUDA_VISIBLE_DEVICES" for k in call.keywords):
-                fix = 'only where "LOCAL_RANK" is not in os.environ'
-                yield context.manual(CODE, call, "the devices are chosen here on every rank", fix)
+                why = "every rank chooses the same devices here, over those that the launcher gives it"
+                yield context.manual(CODE, call, why, f'if "LOCAL_RANK" not in os.environ: {ast.unparse(call)}')

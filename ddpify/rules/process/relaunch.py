@@ -121,7 +121,9 @@ def move(project: Project, asked: Launcher) -> Move | None:
     if old == asked != "launch":
         return None
     if old is None:
-        return _not_moved(result, entry, _Obstacle(entry.tree.body[0], "the script starts its processes in a way of its own"))
+        return _not_moved(
+            result, entry, _Obstacle(entry.tree.body[0], "the script starts its processes in a way of its own", "start them with mp.spawn")
+        )
     if old == "spawn":
         try:
             _called_once(entry, result)
@@ -220,7 +222,11 @@ def _called_once(file: SourceFile, result: Move) -> None:
     """The function that was spawned is called by each process of the launcher. Raises _Obstacle where it cannot be."""
     calls = list(_spawns(file))
     if len(calls) != 1:
-        raise _Obstacle(calls[0] if calls else file.tree.body[0], "processes are spawned at several places, or in another module")
+        raise _Obstacle(
+            calls[0] if calls else file.tree.body[0],
+            "processes are spawned at several places, or in another module",
+            "spawn them once, here",
+        )
     (call,) = calls
     given = {k.arg: k.value for k in call.keywords} | dict(zip(("fn", "args", "nprocs", "join"), call.args, strict=False))
     worker, number = _worker(file, call, given.get("fn")), given.get("nprocs")
@@ -237,7 +243,7 @@ def _worker(file: SourceFile, call: ast.Call, spawned: ast.expr | None) -> str:
     """The name of the function that is spawned."""
     functions = {n.name: n for n in file.tree.body if isinstance(n, ast.FunctionDef)}
     if not isinstance(spawned, ast.Name) or spawned.id not in functions or not functions[spawned.id].args.args:
-        raise _Obstacle(call, "what is spawned is not a function of this file")
+        raise _Obstacle(call, "what is spawned is not a function of this file", "spawn a function of this file that takes the rank first")
     return spawned.id
 
 
@@ -267,7 +273,7 @@ def _inputs(call: ast.Call, passed: ast.expr | None, number: ast.expr | None) ->
     if passed is None:
         return []
     if not isinstance(passed, ast.Tuple) or any(isinstance(n, ast.Starred) for n in passed.elts):
-        raise _Obstacle(call, "what the spawned function is given is not written out here")
+        raise _Obstacle(call, "what the spawned function is given is not written out here", "write it here: args=(..., ...)")
     return ['int(os.environ["WORLD_SIZE"])' if number is not None and same(n, number) else n for n in passed.elts]
 
 
