@@ -436,6 +436,22 @@ print(scaler.get_scale())
         },
         amp="apex-O1",
     ),
+    "a step that is handed over from a module": whole(
+        "from engine import step\n" + HEAD + SET_UP + "\n"
+        "\n"
+        "def fit(after):\n"
+        "    for epoch in range(9):\n"
+        "        for x, y in loader:\n"
+        "            loss = nn.functional.mse_loss(model(x), y)\n"
+        "            optimizer.zero_grad()\n"
+        "            loss.backward()\n"
+        "            after(optimizer)\n"
+        "\n"
+        "\n"
+        "fit(step)\n",
+        {"engine.py": "def step(optimizer):\n    optimizer.step()\n    print(1)\n"},
+        amp="torch",
+    ),
 }
 
 SPAWNED = """\
@@ -680,6 +696,48 @@ x_train, y_train = torch.ones(640, 8), torch.zeros(640).long()
 RNN = """\
 rnn = nn.LSTM(8, 2)
 model = rnn
+"""
+
+SEQUENCES = """\
+import torch.nn.functional as F
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.rnn, self.fc = nn.Embedding(20, 8), nn.GRU(8, 8), nn.Linear(8, 20)
+
+    def forward(self, x, h):
+        out, h = self.rnn(self.embed(x), h)
+        return self.fc(out), h
+
+    def start(self, size):
+        return torch.zeros(1, size, 8)
+
+
+def side_by_side(words, size):
+    steps = words.size(0) // size
+    return words[: steps * size].view(size, -1).t().contiguous()
+
+
+SIZE = 32
+words = side_by_side(torch.arange(6400) % 20, SIZE)
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+
+def run(trains):
+    h = model.start(SIZE)
+    for i in range(0, words.size(0) - 1, 10):
+        x, y = words[i : i + 10], words[i + 1 : i + 11]
+        out, h = model(x, h.detach())
+        loss = F.cross_entropy(out.view(-1, 20), y.reshape(-1))
+        if trains:
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+
 """
 
 DATA = {
@@ -1049,6 +1107,23 @@ for epoch in range(9):
         "                optimizer.step()\n"
         "            else:\n"
         "                print(loss.item())\n"
+    ),
+    "predictions of a loader without a name": piece(
+        "end",
+        "outputs = []\n"
+        "model.eval()\n"
+        "with torch.no_grad():\n"
+        "    for x, y in DataLoader(test_set, batch_size=100):\n"
+        "        outputs.extend(model(x).argmax(1).tolist())\n"
+        "print(sum(outputs))\n",
+    ),
+    "a hidden state made for training and evaluation": whole(HEAD + SEQUENCES + "for epoch in range(9):\n    run(True)\n    run(False)\n"),
+    "a hidden state of the training in an evaluation": whole(
+        HEAD
+        + SEQUENCES.replace(
+            "def run(trains):\n    h = model.start(SIZE)\n", "start = model.start(SIZE)\n\n\ndef run(trains):\n    h = start\n"
+        )
+        + "for epoch in range(9):\n    run(True)\n    with torch.no_grad():\n        print(model(words[:10], start))\n"
     ),
 }
 
@@ -1690,6 +1765,8 @@ NEVER_SHOWN = {
         " arguments by position where it takes ",
         "it has no parameter ",
         " is given twice",
+        "functions read {}, which only a part of the script knows",
+        "what runs before the processes start needs ",
     ),
     "said where no rule says anything, which is so of no script known": (
         "nothing was found that gives each rank a different part of this loader's data: all ranks may train on the same samples",
@@ -1700,17 +1777,5 @@ NEVER_SHOWN = {
         "Join the process group that torchrun describes, or be a group of one.",
         '"""What one of the spawned processes does."""',
         "gradients of unequal batches",
-    ),
-    "no example yet": (
-        "functions read {}, which only a part of the script knows",
-        "what runs before the processes start needs ",
-        "not applied, because the script has no variable for its device: ",
-        "write it by hand",
-        "these slices are put together again, so that they may be windows of one sequence, not rows of samples",
-        "`{}` is made for the batches of the training, and elsewhere",
-        "a state made for the batches of the training is used elsewhere, too",
-        "its loader has no name",
-        "there is no line where a grad scaler can be made that all of the training reaches",
-        "the steps of one iteration stand in different places",
     ),
 }
