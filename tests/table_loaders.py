@@ -2837,5 +2837,31 @@ SCRIPTS: dict[str, Script] = {
         """,
         files={"config.py": 'source = "near"\ntarget = "far"\n'},
     ),
+    "a distributed sampler where a flag asks for one that is never given": Script(
+        """
+        from torch.utils.data.distributed import DistributedSampler
+
+
+        def get_loader(rows, distributed, train=True):
+            data = TensorDataset(rows, y[: len(rows)])
+            sampler = DistributedSampler(data, shuffle=train) if distributed else None
+            return DataLoader(data, batch_size=4, shuffle=(sampler is None), sampler=sampler, drop_last=True), sampler
+
+
+        model = nn.Linear(8, 2)
+        loader, sampler = get_loader(x, False, train=True)
+        val, _ = get_loader(x, False, train=False)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            if sampler is not None:
+                sampler.set_epoch(epoch)
+            for data, target in loader:
+                loss = F.cross_entropy(model(data), target)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+        told=("DDP301",),
+    ),
 }
 SCRIPTS = on_three(SCRIPTS)

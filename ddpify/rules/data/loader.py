@@ -422,6 +422,9 @@ def samplers(context: Context, loader: New) -> frozenset[New]:
 
 def sharded(context: Context, loader: New) -> bool:
     """Whether a loader gives each rank its share already."""
+    expression = argument(loader.node, 3, "sampler") if isinstance(loader.node, ast.Call) else None
+    if expression is not None and may_be_none(context, expression):
+        return False  # as where a flag asks for several processes
     data = context.facts.after.attribute(loader, "dataset").instances()
     is_a = context.facts.after.interpreter.is_a
     return bool(samplers(context, loader)) or any(is_a(o, stream.ITERABLE) and _reads_rank(context, o) for o in data)
