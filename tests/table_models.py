@@ -2950,3 +2950,36 @@ SCRIPTS |= {
         same=("right",),
     ),
 }
+
+SCRIPTS |= {
+    "a network whose forward is called by its name": Script(
+        """
+        class Trainer:
+            def __init__(self, net, loader, check):
+                self.net, self.loader, self.check = net, loader, check
+                self.optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+            def run(self, loader, train=True):
+                right = count = 0
+                for rows, kinds in loader:
+                    scores = self.net.forward(rows)
+                    loss = F.cross_entropy(scores, kinds)
+                    if train:
+                        self.optimizer.zero_grad()
+                        loss.backward()
+                        self.optimizer.step()
+                    right += scores.argmax(1).eq(kinds).sum().item()
+                    count += kinds.nelement()
+                print("train" if train else "test", right / count)
+
+
+        torch.manual_seed(5)
+        data = TensorDataset(x, y)
+        trainer = Trainer(nn.Linear(8, 2), DataLoader(data, batch_size=4), DataLoader(data, batch_size=4))
+        for epoch in range(2):
+            trainer.run(trainer.loader)
+            trainer.run(trainer.check, train=False)
+        """,
+        same=("test",),
+    ),
+}

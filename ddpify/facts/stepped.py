@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from ddpify.facts.collect import Facts, TrainedModel, optimizer_parameters
-from ddpify.facts.model import Call, New, Obj, Part
-from ddpify.facts.runs import Run
+from ddpify.facts.model import Call, New, Obj, Part, Value
+from ddpify.facts.runs import Run, run_by
 from ddpify.facts.tree import names_stored
 
 
@@ -56,7 +56,7 @@ def not_averaged(facts: Facts, model: TrainedModel, thrown_away: bool = False) -
     run = facts.before
     every = [*facts.loops, *facts.discarded]
     calls = [loop.backward for loop in every if any(obj in model.objs for obj, _ in loop.loss.of_kind("forward"))]
-    forwards = [c for n in model.forwards for c in run.calls(n) if not c.no_grad and run.unwrap(c.func) & model.objs]
+    forwards = [c for n in model.forwards for c in run.calls(n) if not c.no_grad and run.unwrap(Value(run_by(c))) & model.objs]
     steps, optimizers = run.steps(facts.optimizers), optimizers_of(facts, model)
     for call in calls:
         if thrown_away or not optimizers or any(steps_next(facts, run, call, o, steps) for o in optimizers):
