@@ -639,3 +639,25 @@ SCRIPTS["rows chosen of what may be None"] = Script(
             inputs, targets = prefetcher.next()
     """
 )
+SCRIPTS["buffers for a batch, whose rows a loss combines"] = Script(
+    """
+    batch_size = 8
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=batch_size, shuffle=True, drop_last=True)
+    rows = torch.zeros(batch_size, 8)
+    kinds = torch.zeros(batch_size, dtype=torch.long)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for features, labels in loader:
+            rows.copy_(features)
+            kinds.copy_(labels)
+            inputs, targets = rows, kinds
+            inputs, targets = inputs.to("cpu"), targets.to("cpu")
+            outputs = model(inputs)
+            counts = torch.bincount(targets, minlength=2).to(outputs.dtype)
+            loss = F.cross_entropy(outputs, targets, weight=len(targets) / (2 * counts.clamp(min=1)))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """
+)
