@@ -2,7 +2,8 @@
 
 What it does: `nn.DataParallel(model, ...)` becomes `model`; a statement left saying `model = model` goes, and so does a test for several
     GPUs that held nothing else. `.module` on what is not wrapped yet goes, too.
-    Around a model that is not trained, such as a teacher, it stays for the keys of checkpoints, on the device of each rank.
+    Around a model that is not trained, such as a teacher, or around a part of one that is, it stays for the keys of checkpoints, on the
+    device of each rank.
 Why: DistributedDataParallel takes its place, one process per device.
 Safety: safe; a NOTE where it stays.
 References: https://docs.pytorch.org/docs/stable/generated/torch.nn.DataParallel.html

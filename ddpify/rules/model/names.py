@@ -3,7 +3,8 @@
 What it does: own attributes and methods (also by `hasattr` and `setattr`), `state_dict`, `load_state_dict`, `parameters` and evaluation of
     a wrapped model go through `.module`; a call that only evaluates or reads the model is handed `model.module`; a whole-object save
     saves `model.module`, in a DataParallel if the original saved one and reads none back. Checkpoints keep the keys that the original
-    wrote: a DataParallel original keeps its `module.` prefix, which a load into a model that is not wrapped takes off.
+    wrote: a DataParallel original keeps its `module.` prefix, which a load into a model that is not wrapped takes off, and a save of one
+    puts on.
 Why: the wrapper has no attributes of the model's, its state dict prefixes every key, and a forward past the training ranks hangs them.
 Safety: NOTE where a prefix stays; MANUAL where a name holds the wrapped model and the plain one.
 References: https://docs.pytorch.org/docs/stable/notes/ddp.html
