@@ -373,7 +373,7 @@ def made_instead(run: Run, obj: Obj, model: TrainedModel) -> bool:
     made = frozenset((obj.node, *obj.stack))
     for other in model.objs:
         made &= frozenset((other.node, *other.stack)) if isinstance(other, New) else frozenset()
-    return any(isinstance(n, ast.Call) and max(len(run.value(n.func).objs), len(run.value(n).instances())) > 1 for n in made)
+    return any(isinstance(n, ast.Call) and (len(run.value(n.func).objs) > 1 or obj in run.value(n).instances()) for n in made)
 
 
 def optimizer_parameters(facts: Facts, optimizer: New) -> Value:
