@@ -39,7 +39,7 @@ def halve_batch(project, level: Safety = Safety.SAFE) -> Change:
     return Change("DDP303", "each rank loads its part of the batch", project.entry.shown, node, (), level=level)
 
 
-def apply_halving(text, tree, changes):
+def apply_halving(text, tree, changes, known=None):
     return (text.replace("32", "16") if changes else text), ()
 
 
@@ -50,6 +50,7 @@ def install(monkeypatch, make_plan=None, rewrite=apply_halving, check=lambda pro
     plan.make_plan = lambda project, options, marks=(): made(project, options)
     plan.check = check
     plan.first = lambda project, options: None
-    apply.rewrite = rewrite
+    apply.rewrite = lambda text, tree, changes, known: rewrite(text, tree, changes)
+    apply.Rewritten = object
     monkeypatch.setitem(sys.modules, "ddpify.plan", plan)
     monkeypatch.setitem(sys.modules, "ddpify.apply.rewrite", apply)

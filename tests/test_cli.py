@@ -497,7 +497,8 @@ told = dict(findings=(), command="", reason="", added=None, install="", bound=fr
 made = make_dataclass("Made", ["changes"], namespace=dict(status="convert", without=lambda self, ids: self, **told))
 plan.make_plan = lambda p, o, marks: made((change(p),))
 plan.check = lambda p, plan: ()
-apply.rewrite = lambda text, tree, changes: (text + "# more\\n" * 500_000, ())
+apply.rewrite = lambda text, tree, changes, known: (text + "# more\\n" * 500_000, ())
+apply.Rewritten = object
 sys.modules["ddpify.plan"], sys.modules["ddpify.apply.rewrite"] = plan, apply
 sys.argv = ["ddpify", "convert", "train.py", "-o", "-"]
 from ddpify.cli import main
