@@ -474,7 +474,10 @@ def _rewritten(project: Project, plan: Plan, known: Texts | None = None) -> tupl
         here = tuple(change for change in plan.changes if change.file == file.shown)
         if here and (file.shown, here) not in known:
             doing(f"rewriting {file.shown}")
+            first = file.shown not in known.files
             known[file.shown, here] = rewrite(file.source.text, file.tree, here, known.files.setdefault(file.shown, Rewritten()))
+            if first:  # what Python cannot read is a failure of the rewrite, not of the user's file
+                ast.parse(known[file.shown, here][0])
         as_it_was = file.source.original if file is project.entry else file.source.text  # a module is imported, and so must be readable
         code, left = known[file.shown, here] if here else (as_it_was, ())
         texts.append(code)
