@@ -11,7 +11,10 @@ from ddpify.facts.tree import last_name, same, walked
 from ddpify.rules.context import Context
 from ddpify.rules.loop import coupled_losses
 
-_OF_ENTRIES = frozenset(("L1Loss", "MSELoss", "SmoothL1Loss", "BCELoss", "BCEWithLogitsLoss", "HuberLoss"))
+_OF_ENTRIES = frozenset(
+    "L1Loss MSELoss SmoothL1Loss BCELoss BCEWithLogitsLoss HuberLoss l1_loss mse_loss smooth_l1_loss binary_cross_entropy "
+    "binary_cross_entropy_with_logits huber_loss".split()
+)
 _OF_SAMPLES = frozenset(("CTCLoss", "ctc_loss"))  # given the length of each sample
 _FLATTENING = frozenset(("view", "reshape", "flatten", "transpose", "permute"))
 _OF_COUNTS = frozenset(("clamp", "clamp_min", "float", "to", "type_as", "double"))  # what leaves a count one
