@@ -249,8 +249,11 @@ def _run_group(jobs: list[dict[str, Any]], nproc: int, limit: float) -> str:
     codes = [Path(f"{told}.{rank}.code") for rank in range(nproc)]
     results = [Path(f"{job['out']}.{rank}.pt") for job in jobs for rank in range(nproc)]
     since, allowed = time.monotonic(), START_LIMIT
+    begun = Path(f"{jobs[0]['out']}.0.started")
     while not all(code.exists() for code in codes):
         time.sleep(0.01)
+        if allowed != limit and begun.exists():  # it has started, and works on the first of them
+            since, allowed = time.monotonic(), limit
         while results and results[0].exists():
             results.pop(0)
             since, allowed = time.monotonic(), limit
