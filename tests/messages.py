@@ -1719,6 +1719,7 @@ FROM_TABLES = (
     "micro-batches by chunks of a large batch",
     "micro-batches by splits of so many rows",
     "noise of several sizes",
+    "one function that saves a model in a wrapper and one in none, both of DataParallel",
     "one of too many networks",
     "one of two kinds of batch norm rests, found by its class",
     "outputs that become numbers of numpy, in float16",

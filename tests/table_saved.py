@@ -274,3 +274,31 @@ SCRIPTS |= {
         """,
     ),
 }
+
+SCRIPTS |= {
+    "one function that saves a model in a wrapper and one in none, both of DataParallel": Script(
+        """
+        def save(net, name):
+            torch.save(net.state_dict(), name)
+
+
+        painter, critic = nn.DataParallel(nn.Linear(8, 8)), nn.DataParallel(nn.Linear(8, 1))
+        loader = DataLoader(TensorDataset(x), batch_size=4, shuffle=True)
+        first = torch.optim.SGD(critic.parameters(), lr=0.1)
+        second = torch.optim.SGD(painter.parameters(), lr=0.1)
+        for epoch in range(2):
+            for (rows,) in loader:
+                real, fake = critic(rows), critic(painter(rows).detach())
+                first.zero_grad()
+                F.softplus(-real).mean().backward()
+                F.softplus(fake).mean().backward()
+                first.step()
+                second.zero_grad()
+                F.softplus(-critic(painter(rows))).mean().backward()
+                second.step()
+            save(painter, "painter.pt")
+            save(critic, "critic.pt")
+        """,
+        told=("DDP205",),
+    ),
+}

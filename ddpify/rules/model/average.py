@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from ddpify.edits import Edit, InsertAfter, InsertBefore
 from ddpify.facts import library
 from ddpify.facts.collect import TrainedModel, moved_by_hand
-from ddpify.facts.model import New
+from ddpify.facts.model import Call, New
 from ddpify.facts.runs import place_of
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
@@ -111,18 +111,24 @@ def _averages(context: Context) -> dict[ast.stmt, list[Edit]]:
 
 def _prefixed(context: Context) -> Iterator[Change | Finding]:
     """State dicts of a DataParallel that no wrapper takes the place of."""
-    facts = context.facts
-    for call in {c.node: c for c in facts.before.trace.calls}.values() if facts.averaged else ():
-        unwrapped = any(facts.before.unwrap(call.receiver) & m.objs for m in facts.needs_no_wrapper)
-        if not unwrapped or call.method not in ("state_dict", "load_state_dict") or library.DATAPARALLEL not in call.receiver.kinds():
-            continue
-        if not facts.is_edited(call.node):
-            continue
-        always = all(isinstance(o, New) and o.path == library.DATAPARALLEL for o in call.receiver.objs)
-        if always or call.method == "load_state_dict":
-            yield from dataparallel.keys_as_wrapped(context, call.node, call.method)
-        else:
-            yield context.manual(CODE, call.node, dataparallel.PLAIN, level=Safety.NOTE)
+    run, facts = context.facts.before, context.facts
+    for node in dict.fromkeys(c.node for c in run.trace.calls if c.method in ("state_dict", "load_state_dict")) if facts.averaged else ():
+        calls = run.calls(node)
+        lost = [c for c in calls if library.DATAPARALLEL in c.receiver.kinds() and _has_no_wrapper(context, c)]
+        always = all(isinstance(o, New) and o.path == library.DATAPARALLEL for c in calls for o in c.receiver.objs)
+        if lost and (len(lost) < len(calls) or not facts.is_edited(node)):
+            why = "the original's checkpoints have the `module.` prefix of DataParallel; these do not, and the original cannot load them"
+            fix = "rename the keys where they are saved, or remove `module.` where they are loaded"
+            yield context.manual(CODE, node, why, fix, level=Safety.REVIEW)
+        elif lost and (always or lost[0].method == "load_state_dict"):
+            yield from dataparallel.keys_as_wrapped(context, node, lost[0].method)
+        elif lost:
+            yield context.manual(CODE, node, dataparallel.PLAIN, level=Safety.NOTE)
+
+
+def _has_no_wrapper(context: Context, call: Call) -> bool:
+    """Whether a call is made on a model whose gradients are averaged without one."""
+    return any(context.facts.before.unwrap(call.receiver) & m.objs for m in context.facts.needs_no_wrapper)
 
 
 def _proven(context: Context) -> Iterator[Proof]:
