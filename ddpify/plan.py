@@ -188,8 +188,9 @@ def _with_sharded_evaluation(context: Context) -> Context:
 
 def _concerned(context: Context, findings: Sequence[Finding]) -> tuple[str, ...]:
     """The modules that could be edited, and are not yet, in which something is left to do."""
-    project, left = context.facts.project, {f.file for f in findings if f.level >= Safety.REVIEW}
-    return tuple(n for n, f in project.files.items() if f.shown in left and n not in context.facts.edited and project.may_edit(n))
+    project, left = context.facts.project, [f for f in findings if f.level >= Safety.REVIEW]
+    names = {n for f in left for n in f.settled_in}.union(n for n, file in project.files.items() if any(file.shown == f.file for f in left))
+    return tuple(n for n in project.files if n in names and n not in context.facts.edited and project.may_edit(n))
 
 
 def _decide(context: Context) -> tuple[Context, list[Change], list[Finding]]:

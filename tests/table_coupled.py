@@ -396,3 +396,74 @@ SCRIPTS["rows that only one of two kinds of heads may combine, and targets that 
     """,
     told=("DDP402",),
 )
+
+SCRIPTS["what two domains' features have in common, compared in training mode by a module of its own"] = Script(
+    """
+    from alignment import Aligned
+
+    torch.manual_seed(0)
+    first, second = (torch.utils.data.TensorDataset(part, y[:20]) for part in (x[:20], x[20:40] + 1))
+    sources = DataLoader(first, batch_size=4, shuffle=True, drop_last=True)
+    targets = DataLoader(second, batch_size=4, shuffle=True, drop_last=True)
+    held = DataLoader(TensorDataset(x[40:], y[40:]), batch_size=4)
+    model = Aligned()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+
+
+    def judge(model):
+        model.eval()
+        right = 0
+        with torch.no_grad():
+            for rows, kinds in held:
+                scores, _ = model(rows, rows)
+                right += (scores.argmax(1) == kinds).sum().item()
+        return right
+
+
+    for epoch in range(3):
+        model.train()
+        for (rows, kinds), (others, _) in zip(sources, targets):
+            scores, distance = model(rows, others)
+            loss = F.cross_entropy(scores, kinds) + 0.3 * distance
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        print("right", judge(model))
+    """,
+    files={
+        "alignment.py": '''import torch.nn as nn
+
+import distances
+
+
+class Aligned(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(8, 4)
+        self.head = nn.Linear(4, 2)
+
+    def forward(self, rows, others):
+        distance = 0
+        rows = self.body(rows).view(rows.size(0), -1)
+        if self.training == True:
+            distance = distance + distances.kernel_distance(rows, self.body(others))
+        return self.head(rows), distance
+''',
+        "distances.py": '''import torch
+
+
+def kernels(one, other, widths=3):
+    every = torch.cat([one, other], dim=0)
+    apart = ((every.unsqueeze(0) - every.unsqueeze(1)) ** 2).sum(2)
+    width = apart.detach().sum() / (every.size(0) ** 2 - every.size(0))
+    return sum(torch.exp(-apart / (width * 2**i)) for i in range(widths))
+
+
+def kernel_distance(one, other):
+    count = int(one.size(0))
+    near = kernels(one, other)
+    return (near[:count, :count] + near[count:, count:] - near[:count, count:] - near[count:, :count]).mean()
+''',
+    },
+    same=("right",),
+)

@@ -696,4 +696,82 @@ SCRIPTS |= {
                 optimizer.step()
         """,
     ),
+    "a teacher within the model, of whose features nothing goes back, and factors whose names are put together": Script(
+        """
+        class Net(nn.Module):
+            def __init__(self, width):
+                super().__init__()
+                self.first, self.second, self.out = nn.Linear(8, width), nn.Linear(width, width), nn.Linear(width, 2)
+
+            def features(self, rows):
+                one = torch.tanh(self.first(rows))
+                two = torch.tanh(self.second(one))
+                return [one, two], self.out(two)
+
+            def forward(self, rows):
+                return self.features(rows)[1]
+
+        def distance(mine, other, least):
+            other = torch.max(other, least)
+            apart = F.mse_loss(mine, other, reduction="none")
+            return (apart * ((mine > other) | (other > 0)).float()).sum()
+
+        class Taught(nn.Module):
+            def __init__(self, teacher, pupil):
+                super().__init__()
+                self.links = nn.ModuleList([nn.Linear(4, 6) for _ in range(2)])
+                for i, row in enumerate([[0.0] * 6, [-0.5] * 6]):
+                    self.register_buffer("least%d" % (i + 1), torch.FloatTensor(row).unsqueeze(0).detach())
+                self.teacher, self.pupil = teacher, pupil
+
+            def forward(self, rows):
+                theirs, _ = self.teacher.features(rows)
+                mine, scores = self.pupil.features(rows)
+                loss = 0
+                for i in range(len(theirs)):
+                    mine[i] = self.links[i](mine[i])
+                    loss = loss + distance(mine[i], theirs[i].detach(), getattr(self, "least%d" % (i + 1))) / 2 ** (len(theirs) - i - 1)
+                return scores, loss
+
+        torch.manual_seed(0)
+        pupil = Net(4)
+        net = Taught(Net(6), pupil)
+        optimizer = torch.optim.SGD([{"params": pupil.parameters()}, {"params": net.links.parameters()}], lr=0.1)
+        for epoch in range(3):
+            for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+                batch_size = rows.shape[0]
+                scores, loss_features = net(rows)
+                loss = F.cross_entropy(scores, kinds) + loss_features.sum() / batch_size / 10
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+    ),
+    "layers that are added and looked up by names that are put together": Script(
+        """
+        class Net(nn.Module):
+            def __init__(self, deep=3):
+                super().__init__()
+                self.deep = deep
+                for i in range(deep):
+                    self.add_module("layer{}".format(i), nn.Linear(8, 8))
+                    setattr(self, f"norm{i}", nn.LayerNorm(8))
+                self.out = nn.Linear(8, 2)
+
+            def forward(self, rows):
+                for i in range(self.deep):
+                    rows = torch.relu(getattr(self, f"norm{i}")(getattr(self, "layer{}".format(i))(rows)))
+                return self.out(rows)
+
+        torch.manual_seed(0)
+        net = Net()
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+                loss = F.cross_entropy(net(rows), kinds)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+    ),
 }

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ddpify.facts import collect, library, methods, runs, wrap_places
 from ddpify.facts.collect import Averaged, Facts, Start, TrainedMethod, TrainedModel, TrainingLoop
 from ddpify.facts.left_out import is_used_beside
-from ddpify.facts.model import NOTHING, Call, Func, Lit, New, Obj, Part, Value
+from ddpify.facts.model import NOTHING, Call, Func, Lit, New, Obj, Part, Value, ordered
 from ddpify.facts.moved_saves import moves
 from ddpify.facts.runs import Run
 from ddpify.facts.stepped import not_averaged, optimizers_of, owners
@@ -20,16 +20,16 @@ CALL = "average_gradients"
 def fill(facts: Facts) -> None:
     """Find the optimizers whose gradients no wrapper averages; where calls can average those of each, leave their models unwrapped."""
     done = {o for c in facts.before.trace.calls if CALL in c.method for a in c.args for o in a.objs if o in facts.optimizers}
-    ordered = sorted(_not_averaged(facts, done), key=lambda o: getattr(o.node, "lineno", 0))
-    starts = {o: _starts(facts, o) for o in ordered}
+    optimizers = ordered(_not_averaged(facts, done))
+    starts = {o: _starts(facts, o) for o in optimizers}
     facts.averaged_optimizers = frozenset(done)
     if all(starts.values()):
         wrapped = _trained_methods(facts, starts)
-        averaged = {o: _averaged(facts, o, starts[o]) for o in ordered if wrapped is None}
+        averaged = {o: _averaged(facts, o, starts[o]) for o in optimizers if wrapped is None}
         if None not in averaged.values():
             facts.averaged = {o: a for o, a in averaged.items() if a is not None}
             facts.trained_methods = wrapped or ()
-            facts.averaged_optimizers = frozenset((*done, *ordered))
+            facts.averaged_optimizers = frozenset((*done, *optimizers))
     facts.needs_no_wrapper = frozenset(m for m in facts.models if (own := optimizers_of(facts, m)) and own <= facts.averaged_optimizers)
     if facts.needs_no_wrapper:
         wrap_places.place_wraps(facts)

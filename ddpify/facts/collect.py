@@ -130,6 +130,10 @@ class Facts:
         """Whether a node stands where edits are made."""
         return node in self.entry.parent
 
+    def may_edit(self, node: ast.AST) -> bool:
+        """Whether a node stands where edits are made, or could be made."""
+        return self.is_edited(node) or self.project.may_edit(self.tree_of(node).name)
+
     def in_main(self, node: ast.AST) -> bool:
         """Whether a node stands in the entry itself."""
         return node in self.trees["__main__"].parent
@@ -348,7 +352,7 @@ def uncovered(facts: Facts) -> Iterator[tuple[New, Obj | None]]:
     """Optimizers with parameters of a module whose forward was not seen to reach a backward; None: parameters of unknown origin."""
     run = facts.before
     trained = {o for m in facts.models for o in m.objs} | _frozen(facts)
-    for optimizer in sorted(facts.optimizers, key=lambda o: getattr(o.node, "lineno", 0)):
+    for optimizer in ordered(facts.optimizers):
         parameters = optimizer_parameters(facts, optimizer)
         params, single = run.parameters(parameters), run.single_parameters(parameters)
         for loose in single:

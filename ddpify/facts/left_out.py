@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpify.facts.collect import TrainedModel, TrainingLoop
+from ddpify.facts.held_parts import Parts
 from ddpify.facts.model import Call, New, Obj, Part
 from ddpify.facts.record import Kind
 from ddpify.facts.runs import Run
@@ -34,7 +35,21 @@ def _left_out(run: Run, model: TrainedModel, loop: TrainingLoop) -> Iterator[Lef
             tests = {tuple(id(t) for t, _ in c.tests) for calls in several for c in calls}
             if len(tests) == 1:  # all of them run before the backward
                 used = [frozenset().union(*used)]
-            yield from ((obj, part, uses) for part in parts - used[0].intersection(*used[1:]))
+            unused = (parts - used[0].intersection(*used[1:])) | _detached(run, parts, loop)
+            yield from ((obj, part, uses) for part in unused)
+
+
+def _detached(run: Run, parts: Parts, loop: TrainingLoop) -> Parts:
+    """The parts that run, and whose outputs the loss does not come from through the graph: those of a teacher, for example."""
+    outputs_of = run.trace.outputs_of
+    todo: list[Obj] = [obj for obj, _ in loop.loss.of_kind("forward")]
+    reached = set[Obj]()
+    while todo:
+        obj = todo.pop()
+        if obj not in reached:
+            reached.add(obj)
+            todo += outputs_of.get(obj, ())
+    return frozenset(p for p in parts if p in outputs_of and p not in reached)
 
 
 def is_used_beside(run: Run, model: TrainedModel, loop: TrainingLoop) -> bool:

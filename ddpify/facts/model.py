@@ -173,7 +173,7 @@ class Objects:
         return self._made.setdefault((Class, node), Class(node, file, bases))  # type: ignore[return-value]
 
 
-def ordered(objs: Collection[Obj]) -> Collection[Obj]:
+def ordered(objs: Collection[_Kind]) -> Collection[_Kind]:
     """Objects in an order that is the same in every run: sets go by addresses and hashes."""
     return objs if len(objs) < 2 else sorted(objs, key=_known_place)
 
@@ -475,3 +475,4 @@ class Trace:
     visited: set[ast.AST] = field(default_factory=set)
     exhausted: bool = False
     believed: dict[ast.AST, str] = field(default_factory=dict)  # where the user said how values differ between ranks, and what
+    outputs_of: dict[Obj, set[Obj]] = field(default_factory=dict)  # the modules that a module's outputs come from, through the graph

@@ -25,6 +25,7 @@ PARSER, DEFAULT, CHOICES = "[parser]", "[default]", "[choices]"  # what made the
 PARTIAL, FUNCTION = "functools.partial", "[function]"  # a function with some of its arguments
 TUPLE, FIELDS = "collections.namedtuple", "[fields]"
 SPACE = "__dict__"  # what an object holds, as a dict
+_BUFFER = "[buffer]"  # before the pattern of a name: what `register_buffer` was given
 _DOTTED = re.compile(r"[\w.*]*\.[\w.*]*|[\w.]+")
 _OPENS = re.compile(r"^([A-Za-z_]\w*)\.")
 _NAMING = re.compile(r"[\w.()=, \[\]'\"*]*")  # what a text that names something is made of
@@ -150,11 +151,37 @@ def call_space(run: Interpreter, event: Call, obj: Part, name: str, args: list[V
     return NOTHING
 
 
-def unsettled(run: Interpreter, obj: Obj, value: Value) -> None:
+def unsettled(run: Interpreter, obj: Obj, value: Value, pattern: str = "*") -> None:
     """`setattr(obj, name, value)` by a name that is not known: what it held may be something else now."""
     for (owner, name), held in run.memory.items():
-        if owner is obj and not name.startswith("["):
+        if owner is obj and not name.startswith("[") and like(name, pattern):
             run.memory[obj, name] = held | value | just(run.objects.part(obj, name))
+
+
+def set_by_pattern(run: Interpreter, obj: New, pattern: str, value: Value) -> None:
+    """`setattr(obj, f"layer{i}", value)`: held by the pattern of the name, and by each name of an object of settings."""
+    module = run.is_module(obj)
+    if not module:
+        unsettled(run, obj, value, pattern)
+    if module or pattern != "*":
+        run.set_attribute(obj, pattern, value, False)
+
+
+def add_buffer(run: Interpreter, obj: New, pattern: str, tensor: Value) -> None:
+    """Let a module have buffers whose names were put together."""
+    run.set_attribute(obj, f"{_BUFFER} {pattern}", Value(shape=tensor.shape), False)
+
+
+def buffers(run: Interpreter, obj: New, pattern: str) -> Value | None:
+    """Such buffers, which the module's methods may have changed in place."""
+    held = run.memory.get((obj, f"{_BUFFER} {pattern}"))
+    return None if held is None else Value(frozenset((run.objects.part(obj, pattern),)), shape=held.shape)
+
+
+def held_like(run: Interpreter, obj: New, name: str) -> Value | None:
+    """What an object holds by names that were put together and may be this one."""
+    held = [v for pattern, v in run.memory.of(obj) if "*" in pattern and like(name, pattern)]
+    return join(held) if held else None
 
 
 # ---------------------------------------------------------------------------------------------------- calls
@@ -352,7 +379,7 @@ def _pieces(run: Interpreter, node: ast.expr, written: bool = False) -> list[str
         case ast.BinOp(op=ast.Mod(), left=inner) | ast.Call(func=ast.Attribute(attr="format", value=inner)):
             return _pieces(run, inner, written)
         case ast.Constant(value=str() as text):
-            return [p or None for p in re.split(r"%s|\{\w*\}", text)] or [None]
+            return [p or None for p in re.split(r"%[-+ #0]*\d*(?:\.\d+)?[a-zA-Z]|\{[^{}]*\}", text)] or [None]
     held = run.trace.values.get(node, NOTHING).objs if not written else ()
     texts = [o.value for o in held if isinstance(o, Lit) and isinstance(o.value, str)]
     return [texts[0]] if len(texts) == len(held) == 1 else [None]

@@ -57,7 +57,7 @@ class Outcome(Repeated):
         self.keys = {owner: frozenset(run.keys[owner]) for owner in owners if owner in run.keys}
         self.believed = dict(run.trace.believed)
         self.returned, self.yielded, self.changed, self.local = frame.returned, frame.yielded, frame.changed, frame.local
-        self.record, self.log, self.decisions = run.record, run.log, run.trace.decisions
+        self.record, self.log, self.decisions, self.outputs_of = run.record, run.log, run.trace.decisions, run.trace.outputs_of
         self.claims = tuple(dict.fromkeys(run.claims.log[self.start[_CLAIMS] : self.end[_CLAIMS]]))
         self._values: dict[ast.AST, Value] | None = None
         self._visited: set[ast.AST] | None = None
@@ -152,6 +152,8 @@ class Outcome(Repeated):
             if run is not self.of:
                 trace.believed.update(self.believed)
                 trace.visited |= self.visited()
+                for obj, parts in self.outputs_of.items():
+                    trace.outputs_of.setdefault(obj, set()).update(parts)
                 for node, value in self.values().items():
                     noted = trace.values.get(node)
                     if noted is not value:

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from ddpify.placement.shape import MISSING, NO_CLAIM, Result, Shape, Use
+from ddpify.placement.shape import MISSING, NO_CLAIM, UNKNOWN, Result, Shape, Use
 from ddpify.placement.transfer import kept, of_constants
+
+
+def of_data(use: Use) -> Result:
+    """`tensor(data)`: the data; of a constant, a tensor of dimensions that are not known."""
+    x = use.get(0)
+    same = kept(use.over(x))
+    known = same.scale is not None or same.shape is not None or x.literal is not UNKNOWN
+    return same if known else Result(None, Shape(UNKNOWN))
 
 
 def of_sizes(use: Use) -> Result:

@@ -25,8 +25,9 @@ _ELEMENTWISE = """
 """.split()
 _KEPT = """
     to cuda cpu float double half bfloat16 type type_as detach clone contiguous requires_grad_ pin_memory item tolist numpy astype copy
-    as_tensor from_numpy asarray array tensor share_memory_ to_dense float16 float32 float64 ascontiguousarray
+    share_memory_ to_dense float16 float32 float64 ascontiguousarray
 """.split()
+_OF_DATA = "as_tensor from_numpy asarray array tensor".split()
 _ROUNDED = "int long short byte int8 int16 int32 int64 uint8".split()
 _RANDOM = "rand_like randn_like randint_like bernoulli normal_ uniform_ exponential_ random_ bernoulli_ poisson".split()
 _FILLED = "zeros_like ones_like empty_like full_like zero_ fill_ fill".split()
@@ -76,6 +77,7 @@ NAMES: dict[str, Rule] = {
     **dict.fromkeys(_ELEMENTWISE, transfer.elementwise),
     "masked_fill": transfer.masked_fill,
     **dict.fromkeys(_KEPT, transfer.kept),
+    **dict.fromkeys(_OF_DATA, creation.of_data),
     **dict.fromkeys(_ROUNDED, transfer.rounded),
     **dict.fromkeys(_RANDOM, transfer.random),
     **dict.fromkeys(_FILLED, transfer.filled),

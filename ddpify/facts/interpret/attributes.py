@@ -160,6 +160,9 @@ def _instance_attribute(run: Interpreter, obj: New, cls: Class, name: str) -> Va
         return bound_to(run, found, obj)
     if name == "__class__":
         return just(cls)
+    by_pattern = named.held_like(run, obj, name) if name not in library.MODULE_METHODS else None
+    if by_pattern is not None:
+        return by_pattern
     if name in library.MODULE_METHODS or any(True for _ in run.library_bases(cls)):
         return Value(frozenset((run.objects.part(obj, name), run.objects.method(obj, name))))
     return just(run.objects.part(obj, name))

@@ -124,6 +124,8 @@ def known_flag(run: Interpreter, node: ast.expr, settings: bool = False) -> bool
         return None if inner is None else not inner
     tested = node.left if isinstance(node, ast.Compare) and len(node.ops) == 1 else node
     flag = run.lookup(tested.id) if isinstance(tested, ast.Name) else NOTHING
+    if isinstance(tested, ast.Attribute) and tested.attr == "training":
+        flag = run.expression(tested)
     if settings and isinstance(tested, ast.Attribute) and isinstance(tested.value, ast.Name):
         owner = run.lookup(tested.value.id)
         flag = run.expression(tested) if owner.objs <= run.frame.owners else NOTHING

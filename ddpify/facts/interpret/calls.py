@@ -338,9 +338,10 @@ def _in_a_row(run: Interpreter, obj: New, call: Call, value: Value) -> Value | N
     each = [_step(run, just(child), call, value) for child in ordered(run.memory.get((obj, ELEMENT), NOTHING).objs)]
     same = each and all(v.scale == "sample" and v.shape == each[0].shape for v in each)
     if same or not each:
-        return each[0] if each else None
+        return Value(each[0].objs, origins_of(each), each[0].scale, each[0].shape) if each else None
     failed = next((v for v in each if v.scale not in (None, "sample")), None)
-    return failed or Value(frozenset(), origins_of(each), flow.scale, Shape(call.node, several=None) if flow.scale else None)
+    scale, shape = (flow.scale, Shape(call.node, several=None) if flow.scale else None) if failed is None else (failed.scale, failed.shape)
+    return Value(failed.objs if failed else frozenset(), origins_of(each), scale, shape)
 
 
 def _step(run: Interpreter, child: Value, call: Call, value: Value) -> Value:
@@ -356,6 +357,10 @@ def _step(run: Interpreter, child: Value, call: Call, value: Value) -> Value:
 def _forwarded(run: Interpreter, obj: New | Part, call: Call, flow: Value, out: Value, alike: frozenset[Obj] = frozenset()) -> Value:
     kept = out.origins - _inner_forwards(out, flow)
     mark = frozenset() if run.no_grad else frozenset(Origin("forward", (o, call.node)) for o in alike or (obj,))
+    if not run.no_grad:
+        inner = {o.of[0] for o in _deep_origins(run, out) - flow.origins if o.kind == "forward"}  # type: ignore[index]
+        for o in alike or (obj,):
+            run.trace.outputs_of.setdefault(o, set()).update(inner)
     of_all = out.scale is None and bool(out.of_kind("whole")) and not out.of_kind("batch")
     origins = library.whole(flow).origins if of_all else flow.origins
     made = _marked(run, Value(out.objs, kept | origins | mark, out.scale, out.shape), mark, flow)
@@ -364,6 +369,13 @@ def _forwarded(run: Interpreter, obj: New | Part, call: Call, flow: Value, out: 
         given = [flow] if name == "register_forward_pre_hook" else [flow, made] if name in library.FORWARD_HOOKS else [graded, graded]
         hooked(run, [hook], call.node, [just(obj), *given])
     return made
+
+
+def _deep_origins(run: Interpreter, value: Value, depth: int = 0) -> frozenset[Origin]:
+    """What a value owes its origin to, and what tuples, lists and objects in it do."""
+    inner = [v for o in value.objs if isinstance(o, Tup) for v in o.entries]
+    inner += [v for o in value.objs if isinstance(o, New) and not run.is_module(o) for _, v in run.memory.of(o)]
+    return value.origins.union(*(_deep_origins(run, v, depth + 1) for v in inner)) if depth < 4 else value.origins
 
 
 def hooked(run: Interpreter, hooks: list[Value], node: ast.AST, args: list[Value]) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ddpify.facts import named, tensors
-from ddpify.facts.library import containers, flow, paths, torch_geometric
+from ddpify.facts.library import containers, flow, modes, paths, torch_geometric
 from ddpify.facts.library.constructors import construct
 from ddpify.facts.library.generic import call_arguments
 from ddpify.facts.library.row import Rule, Use, row_of
@@ -28,6 +28,7 @@ def _constructed(use: Use) -> Value | None:
     if not isinstance(use.of, New):
         return None
     construct(use.run, use.of, use.args, use.keywords)
+    modes.begins(use)
     return NOTHING
 
 
@@ -59,9 +60,18 @@ def _registered(use: Use) -> Value | None:
     names = [str(o.value) for o in name.objs if isinstance(o, Lit)]
     for text in names:
         use.run.set_attribute(use.of, text, part, True)
-    if not names or use.run.is_a(use.of, *paths.CONTAINERS):
+    if not names and isinstance(use.of, New) and use.node.args:
+        named.set_by_pattern(use.run, use.of, named.pattern(use.run, use.node.args[0]), part)
+    if use.run.is_a(use.of, *paths.CONTAINERS):
         use.run.set_attribute(use.of, "[]", part, False)
     return NOTHING
+
+
+def _buffer(use: Use) -> Value | None:
+    """`register_buffer(f"scale{i}", tensor)`: what is known of the tensors whose names are put together."""
+    if isinstance(use.of, New) and use.args and not flow.texts_of(use.args[0]):
+        named.add_buffer(use.run, use.of, named.pattern(use.run, use.node.args[0]), use.argument(1, "tensor"))
+    return None
 
 
 def _setting(use: Use) -> Value | None:
@@ -149,9 +159,11 @@ _OF_ANY: dict[str, Rule] = {
     "__init__": _constructed,
     **dict.fromkeys(("__call__", "forward"), _called),
     **dict.fromkeys(paths.SAME_METHODS, _itself),
+    **dict.fromkeys(("train", "eval"), modes.switched),
     **dict.fromkeys(paths.PARAMETER_METHODS, lambda use: Value(frozenset(), frozenset((Origin("parameters", use.of),)))),
     **dict.fromkeys(("children", "modules"), _modules),
     **dict.fromkeys(("add_module", "register_module", "register_parameter"), _registered),
+    "register_buffer": _buffer,
     "state_dict": lambda use: Value(frozenset(), frozenset((Origin("state", use.of),))),
     **dict.fromkeys(("next", "__next__"), lambda use: use.run.element(just(use.of)) if isinstance(use.of, New) else None),
     **dict.fromkeys(("get", "getint", "getfloat", "getboolean"), _setting),  # how a configuration is asked, beside by attribute and key

@@ -34,10 +34,11 @@ def _unwrapped(use: Use, obj: Obj) -> Value:
 
 
 def _parts_like(use: Use, owners: list[New], pattern: str) -> list[Value]:
-    """What objects hold by a name that is not known: any of the modules among it, or else a method."""
-    values = [v for o in owners for n, v in use.run.memory.of(o) if named.like(n, pattern)]
-    layers = [v for v in values if any(is_layer(use.run, o) for o in v.objs)]
-    return layers or [just(Pick(o, pattern)) for o in owners]
+    """What objects hold by a name that is not known: what was put in by such a name, any of the modules among it, or else a method."""
+    held = [(n, v) for o in owners for n, v in use.run.memory.of(o) if named.like(n, pattern)]
+    alike = [v for n, v in held if n == pattern or any(is_layer(use.run, o) for o in v.objs)]
+    alike += filter(None, (named.buffers(use.run, o, pattern) for o in owners))
+    return alike or [just(Pick(o, pattern)) for o in owners]
 
 
 def attribute_set_by_name(use: Use) -> Value:
@@ -49,8 +50,8 @@ def attribute_set_by_name(use: Use) -> Value:
     for obj in base.objs:
         for text in names:
             use.run.set_attribute(obj, text, value, len(base.objs) == len(name.objs) == 1)
-        if not names and isinstance(obj, New) and not use.run.is_module(obj):
-            named.unsettled(use.run, obj, value)
+        if not names and isinstance(obj, New):
+            named.set_by_pattern(use.run, obj, named.pattern(use.run, use.node.args[1]), value)
     return NOTHING
 
 

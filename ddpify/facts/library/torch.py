@@ -60,6 +60,14 @@ def _variable(use: Use) -> Value:
     return flow.weight(use.run, use.node, value.origins) if trained else _tensor(use)
 
 
+def _computed_again(use: Use) -> Value:
+    """`checkpoint(function, *args)`: what the function gives."""
+    if not use.args:
+        return computed(use)
+    own = ("use_reentrant", "context_fn", "determinism_check", "debug", "preserve_rng_state", "early_stop")
+    return use.run.invoke(use.event, use.args[0], use.args[1:], {k: v for k, v in use.keywords.items() if k not in own})
+
+
 def _parameter(use: Use) -> Value:
     value = use.args[0] if use.args else NOTHING
     return flow.weight(use.run, use.node, value.origins, value.shape if value.scale is None else None)
@@ -142,6 +150,7 @@ ROWS: dict[str, Rule] = {
     **{f"torch.jit.{name}": _tensor for name in ("script", "trace", "freeze", "optimize_for_inference")},
     # data, files, devices and processes
     "torch.utils": computed,
+    "torch.utils.checkpoint.checkpoint": _computed_again,
     "torch.utils.data": uncalled,
     "torch.utils.data.random_split": _random_split,
     **dict.fromkeys(("torch.load", "torch.device", "torch.hub", "torch.optim"), instance),

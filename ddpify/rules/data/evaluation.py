@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from ddpify.edits import Edit, FreshName, InsertAfter, InsertBefore, Replace, SetArgument
 from ddpify.facts import library
 from ddpify.facts.effects import of_run
-from ddpify.facts.model import Call, New
+from ddpify.facts.model import Call, New, ordered
 from ddpify.facts.runs import Run
 from ddpify.facts.tree import Tree, is_none, is_number
 from ddpify.rules.base import Alternative, Change, Example, Finding, Proof, Safety
@@ -92,7 +92,7 @@ _HARMLESS = frozenset(("enumerate", "len", "tqdm.tqdm", "print", "isinstance", "
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Give the loaders that are sharded their sampler, and say why others are not."""
-    loaders = sorted(context.sharded_evaluation, key=lambda o: getattr(o.node, "lineno", 0))
+    loaders = ordered(context.sharded_evaluation)
     for node in dict.fromkeys(o.node for o in loaders if not _is_sharded(context, o)):
         if isinstance(node, ast.Call):
             yield _given_sampler(context, node)

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 
 from ddpify.facts import library
 from ddpify.facts.collect import TrainingLoop
-from ddpify.facts.model import NOTHING, Class, Func, Lit, New, Obj
+from ddpify.facts.model import NOTHING, Class, Func, Lit, New, Obj, ordered
 from ddpify.facts.tree import Tree, inside, last_name, structure
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
@@ -322,7 +322,7 @@ def _others(context: Context) -> list[New]:
     """The loaders that do not train."""
     run, trained = context.facts.after, set(context.facts.loaders)
     instances = {o for c in run.trace.calls for o in c.result.instances() if o.node is c.node and run.is_loader(o)} - trained
-    return sorted(instances & _read(context), key=lambda o: getattr(o.node, "lineno", 0))
+    return list(ordered(instances & _read(context)))
 
 
 def _read(context: Context) -> set[Obj]:

@@ -14,7 +14,7 @@ from ddpify.facts.model import NOTHING, Call, Class, Func, Lit, Method, New, Obj
 from ddpify.facts.runs import Run
 from ddpify.facts.tensors import uneven
 from ddpify.facts.tree import inside, last_name, same, structure, walked
-from ddpify.placement.shape import EXTREMES
+from ddpify.placement.shape import EXTREMES, Scale
 from ddpify.records import dataclass
 from ddpify.rules.context import Context
 from ddpify.rules.loop.branches import has_own_test, under_own_test
@@ -42,6 +42,10 @@ class WholeBatchLoss:
         """The placement of these expressions once the edits are made."""
         return tuple((a, "whole") for a in self.rows)
 
+    def outside(self, context: Context) -> frozenset[str]:
+        """The modules that the edits stand in and that are not edited yet."""
+        return frozenset(context.facts.tree_of(a).name for a in self.rows if not context.facts.is_edited(a))
+
 
 def whole_batch_loss(context: Context, node: ast.Call, loss: Value) -> WholeBatchLoss | None:
     """The edits by which a backward call starts from the loss of the whole batch; None where none were found."""
@@ -55,17 +59,23 @@ def whole_batch_loss(context: Context, node: ast.Call, loss: Value) -> WholeBatc
 
 
 def _by_calls(context: Context, node: ast.Call, loss: Value) -> WholeBatchLoss | None:
-    """Gather the arguments of the calls that compute the loss."""
+    """Gather the arguments of the calls that compute the loss: of those that make no rows of rows, or else of all of them."""
     ends = {n for n in loss_terms(context, node) if isinstance(n, ast.Call)}  # a number of the loss is no row of the batch
-    given = {n: row_arguments(context, n) for n in _coupling_calls(context, node, loss)}
+    calls = _coupling_calls(context, node, loss)
+    given = {n: row_arguments(context, n) for n in calls}
     rows = {n: r for n, r in given.items() if r and not any(ends & inside(a) for a in r)}
-    if not rows:
-        return None
+    numbers = {n: r for n, r in rows.items() if any(scale in _OPEN for scale in calls[n])}
+    attempts = [numbers, rows] if len(numbers) < len(rows) else [rows]
+    return next((found for some in attempts if some and (found := _by_some_calls(context, node, some)) is not None), None)
+
+
+def _by_some_calls(context: Context, node: ast.Call, rows: dict[ast.Call, list[ast.expr]]) -> WholeBatchLoss | None:
+    """Gather the arguments of those of some calls that the loss comes from."""
     marked = collect.redistributed_run(context.facts, dict.fromkeys(rows, "mark"))
     used = loss_in(marked, node).of_kind("mark")
     run = context.facts.after
     used = frozenset(n for n in used if not any(set(c.stack) & used for c in run.calls(n)))
-    if not used or not all(context.facts.is_edited(n) and _called_by_all_ranks(context, n) for n in used) or _differentiates(run, used):
+    if not used or not all(context.facts.may_edit(n) and _called_by_all_ranks(context, n) for n in used) or _differentiates(run, used):
         return None
     calls = tuple(sorted(used, key=lambda n: (n.lineno, n.col_offset)))
     parts = tuple(a for n in calls for a in rows[n])
@@ -262,11 +272,11 @@ def loss_in(run: Run, node: ast.Call) -> Value:
     return join([loss_of(c) for c in run.calls(node)])
 
 
-def _coupling_calls(context: Context, backward: ast.Call, loss: Value) -> list[ast.Call]:
-    """The calls that turn rows of what is trained into something that is no average over them."""
+def _coupling_calls(context: Context, backward: ast.Call, loss: Value) -> dict[ast.Call, set[Scale | None]]:
+    """The calls that turn rows of what is trained into something that is no average over them, and what they give."""
     run, forwards = context.facts.after, loss.of_kind("forward")
     running = {node for _, node in forwards}  # inside of these, rows come from parts of what is trained
-    out: dict[ast.Call, None] = {}
+    out: dict[ast.Call, set[Scale | None]] = {}
     ends = loss_terms(context, backward)
     for call in run.trace.calls:
         is_open = call.result.scale in _OPEN or (call.result.scale in ("sample", None) and call.node in ends)
@@ -275,8 +285,8 @@ def _coupling_calls(context: Context, backward: ast.Call, loss: Value) -> list[a
             continue
         trained = [v.of_kind("forward") for v in (*call.args, *call.keywords.values())]
         if any(f & forwards or (f and not running.isdisjoint(call.stack)) for f in trained) and not _runs_model(context, call):
-            out[call.node] = None
-    return list(out)
+            out.setdefault(call.node, set()).add(call.result.scale)
+    return out
 
 
 def _runs_model(context: Context, call: Call) -> bool:

@@ -14,7 +14,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Edit, Replace, SetArgument
-from ddpify.facts.model import New, Obj, Part, Value
+from ddpify.facts.model import New, Obj, Part, Value, ordered
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
@@ -54,7 +54,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Multiply every learning rate that is given as a number."""
     if context.options.scale_lr == "none":
         return
-    for optimizer in sorted(context.facts.optimizers, key=lambda o: getattr(o.node, "lineno", 0)):
+    for optimizer in ordered(context.facts.optimizers):
         if isinstance(optimizer.node, ast.Call):
             yield from _initial_rate(context, optimizer, optimizer.node)
     for rate in (*_of_groups(context), *_of_schedules(context), *_of_statements(context)):

@@ -263,7 +263,8 @@ def _corrected(context: Context, node: ast.Call, loss: Value, obligations: tuple
             needs=("sum_over_ranks",),
             redistributes=tuple((n, "mean") for n in averages.nodes),
         )
-    if (all_rows := coupled_losses.whole_batch_loss(context, node, loss)) is not None:
+    all_rows = coupled_losses.whole_batch_loss(context, node, loss)
+    if all_rows is not None and not all_rows.outside(context):
         return Change(
             CODE,
             "this loss is not a mean over independent samples: every rank gathers all ranks' rows and computes it for the global batch",
@@ -275,6 +276,12 @@ def _corrected(context: Context, node: ast.Call, loss: Value, obligations: tuple
             needs=("from_all_ranks",),
             redistributes=all_rows.redistributes,
         )
+    found = _left_open(context, node, loss, obligations)
+    return found if all_rows is None else replace(found, settled_in=all_rows.outside(context))
+
+
+def _left_open(context: Context, node: ast.Call, loss: Value, obligations: tuple[Obligation, ...]) -> Finding:
+    """Why no edit is known that makes a loss that of the whole batch."""
     if places := _coupled_in_forward(context, loss):
         at = f"{context.facts.tree_of(places[0]).shown}:{getattr(places[0], 'lineno', 1)}"
         why = "the model's forward combines samples of a batch, and each rank has only its part: outputs differ from the original's"

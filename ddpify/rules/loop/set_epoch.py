@@ -19,7 +19,7 @@ from ddpify.edits import FreshName, InsertBefore, Replace
 from ddpify.facts import batch_source, library
 from ddpify.facts.collect import TrainingLoop
 from ddpify.facts.interpret.loops import spelled_out
-from ddpify.facts.model import Call, Lit, New, Value
+from ddpify.facts.model import Call, Lit, New, Value, ordered
 from ddpify.facts.tree import structure
 from ddpify.records import dataclass
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof
@@ -191,7 +191,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     placed: set[tuple[ast.AST, str]] = set()
     for training in context.facts.loops:
         loaders = [o for o in training.loaders if isinstance(o, New) and o.path not in batch_source.PATHS]
-        for loader in sorted(loaders, key=lambda o: getattr(o.node, "lineno", 0)):
+        for loader in ordered(loaders):
             feed, loop = _Feed(context, training, loader), _loop_over(training, loader)
             if _needs_nothing(context, loader):
                 yield feed.proof
