@@ -266,7 +266,67 @@ class Board:
         with open("settings.txt", "w") as file:
             file.write(str(settings))
 """
+SHAPES = """\
+import torch
+import torch.nn as nn
+
+
+class Plain(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(8, 2)
+
+    def forward(self, rows):
+        return self.body(rows)
+
+
+class Staged(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(8, 12)
+        self.norm = nn.BatchNorm1d(12)
+        self.head = nn.Linear(12, 2)
+
+    def forward(self, rows, stage="all"):
+        hidden = torch.tanh(self.norm(self.body(rows)))
+        return hidden if stage == "body" else self.head(hidden)
+"""
+
 SCRIPTS: dict[str, Script] = {
+    "two branches that each import from one module": Script(
+        """
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--kind", default="staged")
+
+
+        def build(kind):
+            if kind == "plain":
+                from shapes import Plain
+                net = Plain()
+            elif kind == "staged":
+                from shapes import Staged
+                net = Staged()
+            else:
+                raise ValueError(kind)
+            return net
+
+
+        args = parser.parse_args()
+        net = nn.DataParallel(build(args.kind))
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                sgd.zero_grad()
+                F.cross_entropy(net(rows, stage="all"), kinds).backward()
+                sgd.step()
+        net.eval()
+        with torch.no_grad():
+            print(f"hidden {net(x[:2], stage='body').shape[1]}")
+        """,
+        same=("hidden",),
+        files={"shapes.py": SHAPES},
+    ),
     "loaders, loops and meters in three modules": Script(
         MAIN, ("epoch", "accuracy"), files={"data.py": DATA, "engine.py": ENGINE, "meters.py": METERS}
     ),

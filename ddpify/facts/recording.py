@@ -73,7 +73,7 @@ class Seen:
 class Recording(Reads):
     """What a running function reads that was there before it, and writes."""
 
-    __slots__ = ("closures", "driven", "functions", "imports", "made", "other", "settings", "settings_asked")
+    __slots__ = ("closures", "driven", "functions", "made", "other", "settings", "settings_asked")
 
     def __init__(self, driven: int, settings: frozenset[Known]) -> None:
         super().__init__()
@@ -83,7 +83,6 @@ class Recording(Reads):
         self.other: dict[tuple[str, object], object] = {}  # what was asked of the run beside its memory
         self.closures: dict[tuple[ast.AST, Stack], Any] = {}  # the frames in which functions were defined
         self.functions: set[tuple[ast.AST, Stack]] = set()
-        self.imports: set[str] = set()
         self.driven = driven  # how many functions a command line was known to run
 
     def add(self, inner: Recording) -> None:
@@ -98,7 +97,6 @@ class Recording(Reads):
             self.make(obj, known | settings)
         self.sound = self.sound and inner.sound
         self.functions |= inner.functions
-        self.imports |= inner.imports
         self.closures |= inner.closures
         for key, value in inner.other.items():
             if key[0] != "outer" or key[1][0] not in self.closures:  # type: ignore[index]

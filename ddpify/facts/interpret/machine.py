@@ -36,7 +36,6 @@ from ddpify.facts.model import (
     join,
     just,
 )
-from ddpify.facts.recording import Recording
 from ddpify.progress import doing
 from ddpify.project import SourceFile
 
@@ -89,15 +88,12 @@ class Machine(Interpreter):
         return self.trace
 
     def run_module(self, file: SourceFile) -> None:
-        """Run a file of the project, once."""
-        recording = self.memory.watch
-        if file.name in self.imported:
-            if isinstance(recording, Recording):
-                recording.imports.add(file.name)
+        """Run a file of the project, once on each way: what one branch imports is not there in the other."""
+        imported = file.tree, "imported"
+        if imported in self.memory:
             return
-        if recording is not None:
-            recording.sound = False
-        self.imported.add(file.name)
+        self.memory.doubt()
+        self.memory[imported] = NOTHING
         saved = self.stack, self.loops, self.tests, self.no_grad, self.deciding
         if file is not self.project.entry:
             self.stack, self.loops, self.tests, self.no_grad, self.deciding = (*self.stack, file.tree), (), (), 0, frozenset()

@@ -111,7 +111,6 @@ class Interpreter(ABC):
         self.closures: dict[tuple[ast.AST, Stack], Frame] = {}
         self.driven: set[ast.AST] = set()  # the functions whose parameters are settings
         self.commands: set[ast.AST] = set()  # those that their group runs
-        self.imported: set[str] = set()
         self.breaks: list[list[State]] = []
         self.rows: set[New] = set()  # the sequences of modules that are being run
         self.classes: dict[ast.ClassDef, Class] = {}
