@@ -139,6 +139,80 @@ def _built(how: str, above: str = "") -> str:
 
 SAME = ("loss", "hits")
 SCRIPTS: dict[str, Script] = {
+    # --- layers by names that are put together ---------------------------------------------------------------------------
+    "layers set by numbered names": Script(
+        """
+        class Stack(nn.Module):
+            def __init__(self, widths, cells):
+                super().__init__()
+                self.depth = len(widths)
+                for i, (width, cell) in enumerate(zip(widths, cells), 1):
+                    setattr(self, "stage" + str(i), nn.Linear(*width))
+                    setattr(self, f"cell{i}", cell)
+
+            def step(self, rows, stage, cell):
+                return cell(torch.tanh(stage(rows)), gain=0.5)
+
+            def forward(self, rows):
+                for i in range(1, self.depth):
+                    rows = self.step(rows, getattr(self, "stage" + str(i)), getattr(self, "cell%d" % i))
+                return self.step(rows, self.stage2, getattr(self, "cell2"))
+
+
+        class Cell(nn.Module):
+            def __init__(self, width):
+                super().__init__()
+                self.scale = nn.Linear(width, width)
+
+            def forward(self, rows, gain=1.0):
+                return rows + gain * self.scale(rows)
+
+
+        class Scorer(nn.Module):
+            def __init__(self, stack):
+                super().__init__()
+                self.stack = stack
+
+            def forward(self, rows):
+                return self.stack(rows)
+
+
+        widths = [(8, 12), (12, 2)]
+        net = Scorer(Stack(widths, [Cell(after) for before, after in widths]))
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                sgd.zero_grad()
+                F.cross_entropy(net(rows), kinds).backward()
+                sgd.step()
+        """
+    ),
+    "layers added by numbered names": Script(
+        """
+        class Dense(nn.Module):
+            def __init__(self, depth):
+                super().__init__()
+                self.depth = depth
+                for i in range(depth):
+                    self.add_module("layer{}".format(i), nn.Linear(8 + 2 * i, 2))
+
+            def forward(self, rows):
+                for i in range(self.depth):
+                    rows = torch.cat([rows, torch.tanh(getattr(self, "layer{}".format(i))(rows))], 1)
+                return rows[:, -2:]
+
+
+        net = Dense(int(os.environ.get("DEPTH", 3)))
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                sgd.zero_grad()
+                F.cross_entropy(net(rows), kinds).backward()
+                sgd.step()
+        """
+    ),
     "a class by its name in a module": Script(_built("model = getattr(nets, args.arch)(num_classes=2)", "import nets"), SAME, files=THREE),
     "a class by its name in a package's namespace": Script(
         _built("model = zoo.__dict__[args.arch](num_classes=2)", "import zoo"),
