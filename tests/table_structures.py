@@ -139,6 +139,57 @@ def _built(how: str, above: str = "") -> str:
 
 SAME = ("loss", "hits")
 SCRIPTS: dict[str, Script] = {
+    "critics at several scales, each with its features and a score": Script(
+        """
+        class Critic(nn.Module):
+            def __init__(self, width):
+                super().__init__()
+                self.layers = nn.ModuleList([nn.Linear(width, 8), nn.Linear(8, 1)])
+
+            def forward(self, rows):
+                seen = []
+                for layer in self.layers:
+                    rows = torch.tanh(layer(rows))
+                    seen.append(rows)
+                return seen[:-1], seen[-1]
+
+
+        class Critics(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.critics = nn.ModuleList([Critic(8), Critic(4)])
+
+            def forward(self, rows):
+                found = list()
+                for critic in self.critics:
+                    found.append(critic(rows))
+                    rows = F.avg_pool1d(rows.unsqueeze(1), 2).squeeze(1)
+                return found
+
+
+        maker, critics = nn.Linear(8, 8), Critics()
+        steps = torch.optim.SGD(maker.parameters(), lr=0.1), torch.optim.SGD(critics.parameters(), lr=0.1)
+        feed = DataLoader(TensorDataset(x), batch_size=4, shuffle=True, drop_last=True)
+        for epoch in range(2):
+            for (rows,) in feed:
+                made = maker(rows)
+                steps[0].zero_grad()
+                loss = 0.0
+                for (features, score), (real_features, _) in zip(critics(made), critics(rows)):
+                    loss += torch.mean(torch.sum((score - 1) ** 2, dim=1))
+                    for one, other in zip(features, real_features):
+                        loss += 0.1 * torch.mean(torch.abs(one - other))
+                loss.backward()
+                steps[0].step()
+
+                steps[1].zero_grad()
+                loss = 0.0
+                for (_, score), (_, real) in zip(critics(made.detach()), critics(rows)):
+                    loss += torch.mean((real - 1) ** 2) + torch.mean(score**2)
+                loss.backward()
+                steps[1].step()
+        """
+    ),
     # --- layers by names that are put together ---------------------------------------------------------------------------
     "layers set by numbered names": Script(
         """

@@ -43,6 +43,7 @@ from ddpify.facts.tensor_entries import part_of_several
 from ddpify.placement.shape import Shape
 
 _DEPTH = 24
+_NESTED = 4  # so deep outputs are looked into that hold lists of others
 _CALLED_FOR = {"__iter__": "iter", "__next__": "next"}
 _RECURSIONS = 40  # in so many places a function is followed that is running already
 _OF_LOSSES = ("reduction", "weight", "ignore_index", "pos_weight")  # the options that say what losses average
@@ -394,11 +395,13 @@ def _marked(run: Interpreter, value: Value, mark: frozenset[Origin], flow: Value
         if isinstance(obj, Tup):
             made = outputs(at, dict(enumerate(obj.items)), flow)
             rest = None if obj.rest is None else _part_of(obj.rest, mark, flow)
-            objs.add(Tup(tuple(_part_of(item, mark | made[n], flow) for n, item in enumerate(obj.items)), obj.names, rest))
+            items = [_part_of(_marked_inside(run, item, mark, flow), mark | made[n], flow) for n, item in enumerate(obj.items)]
+            objs.add(Tup(tuple(items), obj.names, rest))
         elif isinstance(obj, New) and obj.path in ("dict", "list"):
             held = dict(run.memory.of(obj))
             made = outputs(at, {n: item for n, item in held.items() if n not in (ELEMENT, UNNAMED)}, flow)
-            for name, item in held.items():
+            for name, each in held.items():
+                item = _marked_inside(run, each, mark, flow)
                 run.memory[obj, name] = Value(item.objs, item.origins | mark | made.get(name, frozenset()), item.scale, item.shape)
             objs.add(obj)
     return Value(frozenset(objs), value.origins, value.scale, value.shape)
@@ -406,6 +409,23 @@ def _marked(run: Interpreter, value: Value, mark: frozenset[Origin], flow: Value
 
 def _part_of(item: Value, mark: frozenset[Origin], flow: Value) -> Value:
     return Value(item.objs, (item.origins - _inner_forwards(item, flow)) | mark, item.scale, item.shape)
+
+
+def _marked_inside(run: Interpreter, value: Value, mark: frozenset[Origin], flow: Value, depth: int = 0) -> Value:
+    """Put the mark of a forward on what its parts computed in tuples, lists and dicts that its outputs hold."""
+    objs: set[Obj] = set()
+    for obj in value.objs:
+        if isinstance(obj, Tup) and depth < _NESTED:
+            items = [_marked_inside(run, item, mark, flow, depth + 1) for item in obj.items]
+            objs.add(Tup(tuple(items), obj.names, obj.rest and _marked_inside(run, obj.rest, mark, flow, depth + 1)))
+            continue
+        for name, item in run.memory.of(obj) if isinstance(obj, New) and obj.path in ("dict", "list") and depth < _NESTED else ():
+            made = _marked_inside(run, item, mark, flow, depth + 1)
+            if made != item:
+                run.memory[obj, name] = made
+        objs.add(obj)
+    inner = mark if _inner_forwards(value, flow) else frozenset()
+    return Value(frozenset(objs), value.origins | inner, value.scale, value.shape)
 
 
 def outputs(at: object, items: Mapping[Any, Value], flow: Value) -> dict[Any, frozenset[Origin]]:
