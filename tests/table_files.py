@@ -793,6 +793,60 @@ SCRIPTS: dict[str, Script] = {
         """,
         stand_ins={"tensorboardX.py": TENSORBOARDX},
     ),
+    "a board of the project's own kind": Script(
+        """
+        from boards import Board
+        from tensorboardX import SummaryWriter
+
+
+        class Plots(SummaryWriter):
+            def __init__(self, folder):
+                super().__init__(folder)
+                self.first = True
+
+            def show(self, loss, step):
+                self.add_scalar("loss", loss, step)
+                if self.first:
+                    self.add_scalar("first", loss, step)
+                    self.first = False
+
+
+        def check(net, board, step):
+            with torch.no_grad():
+                board.log(F.cross_entropy(net(x), y).item(), step)
+
+
+        net = nn.Linear(8, 2)
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        os.makedirs("runs", exist_ok=True)
+        board = Board({"rate": 8}, "runs/board")
+        plots = Plots("runs/plots")
+        step = 0
+        for epoch in range(2):
+            check(net, board, step)
+            for rows, kinds in feed:
+                loss = F.cross_entropy(net(rows), kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+                step += 1
+                if step % 4 == 0:
+                    plots.show(loss.item(), step)
+        print(f"whole {F.cross_entropy(net(x), y).item():.6f}")
+        """,
+        same=("whole",),
+        files={
+            "boards.py": "from tensorboardX import SummaryWriter\n\n\n"
+            "class Board(SummaryWriter):\n"
+            "    def __init__(self, settings, folder):\n"
+            "        super(Board, self).__init__(folder)\n"
+            '        self.rate = settings["rate"]\n\n'
+            "    def log(self, loss, step):\n"
+            '        self.add_scalar("loss", loss * self.rate, step)\n'
+        },
+        stand_ins={"tensorboardX.py": TENSORBOARDX},
+    ),
     "a summary writer at the top level": Script(
         """
         from torch.utils.tensorboard import SummaryWriter

@@ -10,7 +10,7 @@ from ddpify.facts.collect import Facts
 from ddpify.facts.fetched import fetches
 from ddpify.facts.library import effects as rows
 from ddpify.facts.library.row import row_of
-from ddpify.facts.model import Call, Ext, Func, Lit, Method, New, Obj, Part, Store, Value
+from ddpify.facts.model import Call, Ext, Func, Lit, Method, New, Obj, Part, Store, Value, library_bases
 from ddpify.facts.runs import Run
 
 
@@ -104,9 +104,9 @@ def is_writer(obj: object) -> bool:
     """Whether an object writes an event file or talks to a board."""
     if not isinstance(obj, New):
         return False
-    return (
-        obj.path.endswith(rows.WRITERS) or obj.path in rows.SWITCHES or obj.path == "neptune.init" or opened(obj.path, obj.node) == "make"
-    )
+    derived = obj.cls is not None and any(path.endswith(rows.WRITERS) for path in library_bases(obj.cls))
+    made = obj.path.endswith(rows.WRITERS) or obj.path in rows.SWITCHES or obj.path == "neptune.init"
+    return made or derived or opened(obj.path, obj.node) == "make"
 
 
 def writes(call: Call) -> bool:

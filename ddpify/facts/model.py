@@ -7,7 +7,7 @@ computed from a batch, how they scale with it. All are immutable; what objects h
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from ddpify.placement.shape import INVERSE, ROWS, Base, Scale, Shape
@@ -385,6 +385,16 @@ def join(values: list[Value] | tuple[Value, ...]) -> Value:
         if v is not out:
             out = out | v
     return out
+
+
+def library_bases(cls: Class) -> Iterator[str]:
+    """The library classes that a class of the project descends from."""
+    for base in cls.bases:
+        for b in base.objs:
+            if isinstance(b, Ext):
+                yield b.path
+            elif isinstance(b, Class) and b is not cls:
+                yield from library_bases(b)
 
 
 def origins_of(values: Iterable[Value]) -> frozenset[Origin]:

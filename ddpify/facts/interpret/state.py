@@ -33,6 +33,7 @@ from ddpify.facts.model import (
     Trace,
     Value,
     just,
+    library_bases,
 )
 from ddpify.facts.recording import Log, Recording, Seen, merge
 from ddpify.project import Project, SourceFile
@@ -277,12 +278,7 @@ class Interpreter(ABC):
 
     def library_bases(self, cls: Class) -> Iterator[str]:
         """The library classes that a class of the project descends from."""
-        for base in cls.bases:
-            for b in base.objs:
-                if isinstance(b, Ext):
-                    yield b.path
-                elif isinstance(b, Class) and b is not cls:
-                    yield from self.library_bases(b)
+        return library_bases(cls)
 
     def is_a(self, obj: object, *paths: str) -> bool:
         """Whether an object is an instance of one of the library classes named, or of a class derived from one."""

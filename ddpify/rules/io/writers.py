@@ -237,9 +237,9 @@ def _harmless(context: Context, guards: Guards, use: ast.expr, objs: set[New], w
     parent = tree.parent[use]
     if _passed_on(context, use, parent, tree.parent.get(parent)) or _asks_if_there(guards, tree, use):
         return True
+    if isinstance(use, ast.Name) and any(_within(context, use, o) for o in objs):
+        return True
     if tree not in context.tree.trees:
-        if isinstance(use, ast.Name) and any(_within(context, use, o) for o in objs):
-            return True
         return isinstance(parent, ast.Attribute) and _called_by_output(context, guards, parent, tree.parent[parent])
     statement = tree.statement(use)
     if (
@@ -325,7 +325,7 @@ def _within(context: Context, use: ast.Name, obj: New) -> bool:
     tree = context.facts.tree_of(use)
     if obj.cls is not None:
         return any(up is obj.cls.node for up in tree.ancestors(use))
-    return tree.function(use) is tree.function(obj.node) if obj.node in tree.parent else False
+    return tree not in context.tree.trees and obj.node in tree.parent and tree.function(use) is tree.function(obj.node)
 
 
 def _passed_on(context: Context, use: ast.expr, parent: ast.AST, above: ast.AST | None) -> bool:
