@@ -36,6 +36,7 @@ from ddpify.facts.model import (
     join,
     just,
 )
+from ddpify.facts.recording import Recording
 from ddpify.progress import doing
 from ddpify.project import SourceFile
 
@@ -88,12 +89,21 @@ class Machine(Interpreter):
         return self.trace
 
     def run_module(self, file: SourceFile) -> None:
-        """Run a file of the project, once on each way: what one branch imports is not there in the other."""
+        """Run a file of the project, once; where another branch has run it, what it left is there, too."""
         imported = file.tree, "imported"
         if imported in self.memory:
             return
+        if file.name in self.imported:
+            for key, (value, new) in self.imported[file.name].items():
+                if new:
+                    self.memory[key] = value
+                else:
+                    self.memory.add(key, value)
+            return
         self.memory.doubt()
+        outer, self.memory.watch = self.memory.watch, Recording(len(self.driven), self.settings)
         self.memory[imported] = NOTHING
+        self.imported[file.name] = {}
         saved = self.stack, self.loops, self.tests, self.no_grad, self.deciding
         if file is not self.project.entry:
             self.stack, self.loops, self.tests, self.no_grad, self.deciding = (*self.stack, file.tree), (), (), 0, frozenset()
@@ -101,6 +111,9 @@ class Machine(Interpreter):
         self.block(file.tree.body)
         self.frames.pop()
         self.stack, self.loops, self.tests, self.no_grad, self.deciding = saved
+        reads, self.memory.watch = self.memory.watch, outer
+        written = {key: self.memory.held(key) for key in reads.written}
+        self.imported[file.name] = {k: (v, reads.saved[k] is None) for k, v in written.items() if v is not None}
 
     def block(self, body: list[ast.stmt]) -> bool:
         """Run statements; False when control does not come out at the end."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 
 from ddpify.facts.assumed import AS_WRITTEN, AssumedEdits
 from ddpify.facts.claims import Claims
-from ddpify.facts.memory import Memory, Version
+from ddpify.facts.memory import Key, Memory, Version
 from ddpify.facts.model import (
     NOTHING,
     Call,
@@ -112,6 +112,7 @@ class Interpreter(ABC):
         self.closures: dict[tuple[ast.AST, Stack], Frame] = {}
         self.driven: set[ast.AST] = set()  # the functions whose parameters are settings
         self.commands: set[ast.AST] = set()  # those that their group runs
+        self.imported: dict[str, dict[Key, tuple[Value, bool]]] = {}  # what each module that ran has written, and whether nothing was there
         self.breaks: list[list[State]] = []
         self.rows: set[New] = set()  # the sequences of modules that are being run
         self.classes: dict[ast.ClassDef, Class] = {}
