@@ -195,6 +195,9 @@ def _concerned(context: Context, findings: Sequence[Finding]) -> tuple[str, ...]
 
 def _decide(context: Context) -> tuple[Context, list[Change], list[Finding]]:
     """The changes and findings of all rules, and the context of the script as it is once values are replicated."""
+    if context.facts.before.trace.exhausted:
+        why = "the script is too large to be analysed to its end, so that nothing is known of the rest"
+        return context, [], [context.manual("DDP900", context.tree.root.body[0], why)]
     changes: list[Change] = []
     findings: list[Finding] = []
     done: set[Obligation] = set()
@@ -226,14 +229,6 @@ def _decide(context: Context) -> tuple[Context, list[Change], list[Finding]]:
     findings += _unreached(context)
     findings += _unread(context)
     findings += _believed(context)
-    if context.facts.before.trace.exhausted:
-        findings.append(
-            context.manual(
-                "DDP900",
-                context.tree.root.body[0],
-                "the script is too large to be analysed to its end, so that nothing is known of the rest",
-            )
-        )
     return context, changes, list(dict.fromkeys(findings))
 
 

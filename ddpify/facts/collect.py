@@ -175,6 +175,8 @@ def collect(project: Project) -> Facts:
     files = {"__main__": project.entry, **project.analysed}
     trees = {name: f.standing for name, f in files.items()}
     facts = Facts(project, trees, before, before)
+    if before.trace.exhausted:
+        return facts
     facts.loops = [_loop(before, call) for call in _backwards(before)]
     if any(not loop.loaders for loop in facts.loops):
         _by_hand(facts)
