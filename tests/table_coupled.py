@@ -431,7 +431,7 @@ SCRIPTS["what two domains' features have in common, compared in training mode by
         print("right", judge(model))
     """,
     files={
-        "alignment.py": '''import torch.nn as nn
+        "alignment.py": """import torch.nn as nn
 
 import distances
 
@@ -448,8 +448,8 @@ class Aligned(nn.Module):
         if self.training == True:
             distance = distance + distances.kernel_distance(rows, self.body(others))
         return self.head(rows), distance
-''',
-        "distances.py": '''import torch
+""",
+        "distances.py": """import torch
 
 
 def kernels(one, other, widths=3):
@@ -463,7 +463,7 @@ def kernel_distance(one, other):
     count = int(one.size(0))
     near = kernels(one, other)
     return (near[:count, :count] + near[count:, count:] - near[:count, count:] - near[count:, :count]).mean()
-''',
+""",
     },
     same=("right",),
 )

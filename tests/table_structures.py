@@ -190,6 +190,36 @@ SCRIPTS: dict[str, Script] = {
                 steps[1].step()
         """
     ),
+    **{
+        f"a network of the module that {how} names": Script(
+            f"""
+        import importlib
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--kind", default="plain")
+        args = parser.parse_args()
+        place = {place}
+        net = getattr(importlib.import_module(place), "Scorer")(8)
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                sgd.zero_grad()
+                F.cross_entropy(net(rows), kinds).backward()
+                sgd.step()
+            """,
+            files={
+                **dict.fromkeys(("kinds/__init__.py", "kinds/plain/__init__.py", "kinds/deep/__init__.py"), ""),
+                "kinds/plain/net.py": "import torch.nn as nn\n\n\nclass Scorer(nn.Linear):\n"
+                "    def __init__(self, width):\n        super().__init__(width, 2)\n",
+                "kinds/deep/net.py": "import torch.nn as nn\n\n\nclass Scorer(nn.Module):\n"
+                "    def __init__(self, width):\n        super().__init__()\n"
+                "        self.layers = nn.Sequential(nn.Linear(width, 4), nn.BatchNorm1d(4), nn.Linear(4, 2))\n\n"
+                "    def forward(self, rows):\n        return self.layers(rows)\n",
+            },
+        )
+        for how, place in (("a form", '"kinds.{}.net".format(args.kind)'), ("a percent form", '"kinds.%s.net" % args.kind'))
+    },
     # --- layers by names that are put together ---------------------------------------------------------------------------
     "layers set by numbered names": Script(
         """

@@ -27,6 +27,7 @@ TUPLE, FIELDS = "collections.namedtuple", "[fields]"
 SPACE = "__dict__"  # what an object holds, as a dict
 _BUFFER = "[buffer]"  # before the pattern of a name: what `register_buffer` was given
 _DOTTED = re.compile(r"[\w.*]*\.[\w.*]*|[\w.]+")
+_PLACE = re.compile(r"%[-+ #0]*\d*(?:\.\d+)?[a-zA-Z]|\{[^{}]*\}")
 _OPENS = re.compile(r"^([A-Za-z_]\w*)\.")
 _NAMING = re.compile(r"[\w.()=, \[\]'\"*]*")  # what a text that names something is made of
 _TARGET = re.compile(r"^(\s*)(?:-\s*)?_target_\s*:\s*['\"]?([\w.]+)")
@@ -52,6 +53,19 @@ def text(run: Interpreter, parts: list[Value]) -> frozenset[Obj]:
     top, dot, _ = pattern.partition(".")
     local = dot and (not top or ("*" not in top and run.project.is_local(top)))
     return frozenset((Like(pattern),)) if local and "*" in pattern and _DOTTED.fullmatch(pattern) else frozenset()
+
+
+def filled_in(run: Interpreter, form: Value) -> frozenset[Obj]:
+    """The same of a text with places in it, as `%` and `format` fill them in: whatever stands there."""
+    forms = [o.value for o in form.objs if isinstance(o, Lit) and isinstance(o.value, str)]
+    if len(forms) != len(form.objs) or not forms:
+        return frozenset()
+    return frozenset().union(*(text(run, [just(Lit(p)) if p else NOTHING for p in _places(f)]) for f in forms))
+
+
+def _places(form: str) -> list[str]:
+    """The pieces of a text with places in it, in turn with empty ones for the places."""
+    return [piece for i, part in enumerate(_PLACE.split(form)) for piece in (([""] if i else []) + ([part] if part else []))]
 
 
 def imported(run: Interpreter, name: Value, package: Value, top: bool) -> Value | None:

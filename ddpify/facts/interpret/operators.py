@@ -67,6 +67,8 @@ def binary(run: Interpreter, op: ast.operator, left: Value, right: Value, node: 
         return Value(joined, left.origins | right.origins)
     if isinstance(op, ast.Add) and texts and (like := named.text(run, [left, right])):
         return Value(like, left.origins | right.origins)
+    if isinstance(op, ast.Mod) and texts and (like := named.filled_in(run, left)):
+        return Value(like, left.origins | right.origins)
     origins = library.mixed([left, right], {}).origins | sources_of(left) | sources_of(right)
     if isinstance(op, ast.Add):
         tuples = [o for v in (left, right) for o in v.objs if isinstance(o, Tup)]

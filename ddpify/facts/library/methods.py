@@ -197,6 +197,8 @@ def call_method(run: Interpreter, event: Call, method: Method, args: list[Value]
     """Call a method of a library's object, or one that an object of the project inherits from a library."""
     obj, name, now = method.of, method.name, event.now
     use = Use(run, event, name, args, keywords, obj)
+    if isinstance(obj, Lit) and name == "format" and (like := named.filled_in(run, just(obj))):
+        return Value(like, use.mixed.origins)
     if isinstance(obj, Lit):
         return call_tensor(run, event, args, keywords) if now.scale or now.origins else use.mixed
     if isinstance(obj, Part) and obj.name == named.SPACE:
