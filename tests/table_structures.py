@@ -1125,6 +1125,45 @@ def test(model, loader, optimizer):
             "conf/model/narrow.yaml": "_target_: nets.Narrow\n",
         },
     ),
+    "targets that settings in code name": Script(
+        """
+    from dataclasses import dataclass, field
+    from typing import Any
+
+    from hydra.utils import instantiate
+    from omegaconf import OmegaConf
+
+    from loop import evaluate, train
+    from rows import Waves
+
+
+    @dataclass
+    class Net:
+        _target_: str = "nets.Wide"
+        num_classes: int = 2
+
+
+    @dataclass
+    class Settings:
+        net: Net = field(default_factory=Net)
+        steps: Any = field(default_factory=lambda: {"_target_": "torch.optim.SGD", "lr": 0.1, "momentum": 0.5})
+        batch_size: int = 6
+
+
+    def main(cfg):
+        model = instantiate(cfg.net)
+        optimizer = instantiate(cfg.steps, params=model.parameters())
+        loader = DataLoader(Waves(), batch_size=cfg.batch_size, shuffle=True)
+        for epoch in range(3):
+            train(model, loader, optimizer)
+        evaluate(model, DataLoader(Waves("test"), batch_size=cfg.batch_size))
+
+
+    main(OmegaConf.structured(Settings))
+""",
+        SAME,
+        files=THREE,
+    ),
     "flags of absl": Script(
         """
     from absl import app, flags

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from ddpify.facts.model import NOTHING, Call, Class, Ext, Func, Like, Lit, Method, Module, New, Obj, Part, Pick, Tup, Value, join, just
 from ddpify.facts.names import canonical
-from ddpify.facts.tree import last_name
+from ddpify.facts.tree import Tree, last_name
 from ddpify.project import Project
 
 if TYPE_CHECKING:
@@ -493,12 +493,13 @@ def _resolved(run: Interpreter, path: str) -> Value:
 
 
 def _targets(run: Interpreter) -> list[tuple[str, str, bool]]:
-    """The key, the path and whether it is to be called later, of each target that a configuration file of the project names."""
+    """The key, the path and whether it is to be called later, of each target that the project names, in a configuration file or in code."""
     key = ("targets", run.project.entry.tree)
     if key not in run.project.memo:
         folder = run.project.entry.path.parent
         files = itertools.islice((p for end in ("yaml", "yml") for p in sorted(folder.rglob(f"*.{end}"))), _FILES)
-        run.project.memo[key] = [t for file in files if ".hydra" not in file.parts for t in _targets_in(file)]
+        written = [t for f in (run.project.entry, *run.project.files.values()) for t in _targets_in_code(f.standing)]
+        run.project.memo[key] = [t for file in files if ".hydra" not in file.parts for t in _targets_in(file)] + written
     return run.project.memo[key]  # type: ignore[return-value]
 
 
@@ -516,3 +517,29 @@ def _targets_in(file: Path) -> Iterator[tuple[str, str, bool]]:
             around = [k for n, k in above if n < len(target.group(1))]
             block = itertools.takewhile(lambda later: not _KEY.match(later), lines[i + 1 : i + 20])
             yield around[-1] if around else file.parent.name, target.group(2), any(_PARTIAL.match(later) for later in block)
+
+
+def _targets_in_code(tree: Tree) -> Iterator[tuple[str, str, bool]]:
+    """The targets of dicts, `{"_target_": "torch.optim.SGD"}`, and of settings' classes, `_target_: str = "torch.optim.SGD"`."""
+    dicts = [(n, zip(n.keys, n.values, strict=True)) for n in tree.of(ast.Dict)]
+    for node, pairs in (*dicts, *((n, _fields(n)) for n in tree.of(ast.ClassDef))):
+        given = {k.value: v.value for k, v in pairs if isinstance(k, ast.Constant) and isinstance(v, ast.Constant)}
+        if isinstance(target := given.get("_target_"), str):
+            yield _key_above(tree, node), target, given.get("_partial_") is True
+
+
+def _fields(node: ast.ClassDef) -> Iterator[tuple[ast.expr, ast.expr | None]]:
+    for line in node.body:
+        if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name):
+            yield ast.Constant(line.target.id), line.value
+
+
+def _key_above(tree: Tree, node: ast.AST) -> str:
+    """The key, or the name, that something written in code is given; empty where it has none."""
+    for below, up in itertools.pairwise((node, *tree.ancestors(node))):
+        if isinstance(up, ast.Dict):
+            return next((str(k.value) for k, v in zip(up.keys, up.values, strict=True) if v is below and isinstance(k, ast.Constant)), "")
+        if isinstance(up, (ast.AnnAssign, ast.Assign)):
+            target = up.target if isinstance(up, ast.AnnAssign) else up.targets[0]
+            return target.id if isinstance(target, ast.Name) else ""
+    return ""
