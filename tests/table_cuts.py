@@ -355,6 +355,47 @@ SCRIPTS: dict[str, Script] = {
             sgd.step()
 """,
     ),
+    "objects of a dict that draw batches for training and for an evaluation": Script(
+        """
+    class Source:
+        def __init__(self, rows, kinds, cfg):
+            self.rows, self.kinds, self.cfg = rows, kinds, cfg
+
+        def draw(self):
+            ix = torch.randint(len(self.rows), (self.cfg["size"],))
+            return self.rows[ix], self.kinds[ix]
+
+
+    class Trainer:
+        def __init__(self, cfg):
+            self.sources = {"train": Source(x[:32], y[:32], cfg), "val": Source(x[32:], y[32:], cfg)}
+            self.net = nn.Linear(8, 2)
+            self.sgd = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+        @torch.no_grad()
+        def estimate(self):
+            losses = []
+            for _ in range(5):
+                rows, kinds = self.sources["val"].draw()
+                losses.append(F.cross_entropy(self.net(rows), kinds).item())
+            return sum(losses) / len(losses)
+
+        def run(self):
+            for step in range(12):
+                if step % 5 == 0:
+                    print(f"estimate {self.estimate():.4f}")
+                rows, kinds = self.sources["train"].draw()
+                loss = F.cross_entropy(self.net(rows), kinds)
+                self.sgd.zero_grad()
+                loss.backward()
+                self.sgd.step()
+
+
+    torch.manual_seed(0)
+    Trainer({"size": 6}).run()
+""",
+        apart=("trajectory",),
+    ),
     "a function of the settings that draws batches for training and for an evaluation": Script(
         """
     from dataclasses import dataclass

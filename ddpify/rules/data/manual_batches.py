@@ -197,9 +197,10 @@ def _size_at(context: Context, call: ast.AST, size: ast.expr | None) -> str:
     if size is None:
         return ""
     names = {n.id for n in ast.walk(size) if isinstance(n, ast.Name)}
-    if isinstance(size, ast.Attribute) and names == {"self"}:
-        return _of_object(context, call, size.attr)
     function, root = context.facts.tree_of(size).function(size), size
+    if isinstance(size, (ast.Attribute, ast.Subscript)) and names == {"self"}:
+        owner = _called_on(context, call, function) or _assigned_to(context, call)
+        return owner and owner + context.source(size)[len("self") :]
     while isinstance(root, ast.Attribute):
         root = root.value
     if isinstance(root, ast.Name) and isinstance(function, ast.FunctionDef) and any(a.arg == root.id for a in function.args.args):
@@ -221,15 +222,24 @@ def _argument(context: Context, call: ast.AST, function: ast.FunctionDef, name: 
     return passed or dict(zip(reversed(names), reversed(function.args.defaults), strict=False)).get(name)
 
 
-def _of_object(context: Context, call: ast.AST, name: str) -> str:
-    """An attribute of the object that a call makes, by the object's name."""
+def _called_on(context: Context, call: ast.AST, method: ast.AST | None) -> str:
+    """The object that a call runs this method of; empty where a call gives it, or none is named."""
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return ""
+    runs = any(isinstance(o, Func) and o.node is method for o in context.facts.after.value(call.func).objs)
+    named = not any(isinstance(n, (ast.Call, ast.NamedExpr)) for n in ast.walk(call.func.value))
+    return context.source(call.func.value) if runs and named else ""
+
+
+def _assigned_to(context: Context, call: ast.AST) -> str:
+    """The name of the object that a call makes; empty where it has none."""
     up = context.tree.parent.get(call)
     line = context.tree.parent.get(up) if isinstance(up, ast.Tuple) else up
     target = line.targets[0] if isinstance(line, ast.Assign) else None
     if isinstance(up, ast.Tuple):
         pairs = zip(target.elts, up.elts, strict=False) if isinstance(target, ast.Tuple) and len(target.elts) == len(up.elts) else ()
         target = next((name for name, value in pairs if value is call), None)
-    return f"{target.id}.{name}" if isinstance(target, ast.Name) else ""
+    return target.id if isinstance(target, ast.Name) else ""
 
 
 def _received(context: Context, call: ast.AST, size: str, kind: str) -> Edit | None:
