@@ -5,12 +5,25 @@ from __future__ import annotations
 import ast
 
 from ddpify.facts.collect import TrainedModel, TrainingLoop
+from ddpify.facts.held_parts import HeldParts
 from ddpify.facts.left_out import left_out
 from ddpify.facts.model import New
+from ddpify.facts.runs import Run
 from ddpify.facts.tree import is_number, walked
 from ddpify.rules.context import Context
 
-_POOLING = frozenset("AutoModel BertModel RobertaModel XLMRobertaModel AlbertModel CamembertModel ViTModel".split())
+# Models of transformers 5.23 whose last layer makes an output of its own of the first token's state.
+_POOLING = frozenset(
+    """
+        AutoModel AlbertModel AltRobertaModel BeitModel BertModel BigBirdModel BlipTextModel BridgeTowerTextModel
+        BrosModel CLIPVisionModel CamembertModel CanineModel ChineseCLIPTextModel ClapTextModel DPTModel
+        Data2VecTextModel Data2VecVisionModel DeiTModel ErnieModel EsmModel FNetModel FlavaImageModel
+        FlavaMultimodalModel FlavaTextModel GteModel HieraModel IBertModel IJepaModel LayoutLMModel LayoutLMv2Model
+        LiltModel LongformerModel LukeModel MPNetModel MarkupLMModel MegatronBertModel MobileBertModel NomicBertModel
+        RemBertModel RoCBertModel RobertaModel RobertaPreLayerNormModel SqueezeBertModel TapasModel ViTModel ViltModel
+        VisualBertModel VivitModel XLMRobertaModel XLMRobertaXLModel XmodModel YolosModel
+    """.split()
+)
 
 
 def unused(context: Context, model: TrainedModel) -> bool:
@@ -18,7 +31,7 @@ def unused(context: Context, model: TrainedModel) -> bool:
     asked = context.options.find_unused_parameters
     if asked != "auto":
         return asked == "on"
-    if any(_without_pooler(context, obj) for obj in model.objs if isinstance(obj, New)):
+    if any(_without_pooler(context, model, obj) or _without_stages(context, obj) for obj in model.objs if isinstance(obj, New)):
         return True
     return any(_leaves_out(context, model, loop) or _leaves_out_outputs(model, loop) for loop in context.facts.loops) or any(
         _conditional(context, node) for node in model.forwards
@@ -32,13 +45,29 @@ def _leaves_out(context: Context, model: TrainedModel, loop: TrainingLoop) -> bo
     )
 
 
-def _without_pooler(context: Context, obj: New) -> bool:
+def _without_pooler(context: Context, model: TrainedModel, obj: New) -> bool:
     """Whether a model takes the states of an encoder of the transformers library, and leaves out what its last layer makes of the first."""
     run = context.facts.before
-    encoders = [o for o in run.parts(obj) if isinstance(o, New) and o.path.startswith("transformers.")]
-    pooled = [o for o in encoders if o.path.split(".")[1] in _POOLING]
-    asked = any("add_pooling_layer" in c.keywords for o in pooled for c in run.calls(o.node))
-    return obj.cls is not None and bool(pooled) and not asked and not any(map(_may_take_pooled, walked(obj.cls.node)))
+    held = HeldParts(run).parts(obj)
+    pooled = [o for o in held if isinstance(o, New) and o.path.startswith("transformers.") and o.path.split(".")[1] in _POOLING]
+    if not pooled or any("add_pooling_layer" in c.keywords for o in pooled for c in run.calls(o.node)):
+        return False
+    readers = _classes_in(run, obj, set()) or [context.facts.tree_of(f).function(f) for f in model.forwards]
+    return not any(_may_take_pooled(n) for reader in readers for n in walked(reader))
+
+
+def _without_stages(context: Context, obj: New) -> bool:
+    """Whether a model of segmentation_models_pytorch (0.6) is made with fewer stages than its encoder holds."""
+    run, root = context.facts.before, "segmentation_models_pytorch."
+    held = [o for o in HeldParts(run).parts(obj) if isinstance(o, New) and o.path.startswith(root)]
+    return any("encoder_depth" in c.keywords for o in held for c in run.calls(o.node))
+
+
+def _classes_in(run: Run, obj: New, seen: set[New]) -> list[ast.AST]:
+    """The project's classes of a module and of those inside it."""
+    seen.add(obj)
+    inner = [c for o in run.parts(obj) if isinstance(o, New) and o not in seen for c in _classes_in(run, o, seen)]
+    return [*([obj.cls.node] if obj.cls is not None else ()), *inner]
 
 
 def _may_take_pooled(node: ast.AST) -> bool:
