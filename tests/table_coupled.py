@@ -54,6 +54,112 @@ def spread(scores, kinds):
 
 SCRIPTS: dict[str, Script] = {
     # --- losses: every rank computes that of the whole batch -----------------------------------------------------------
+    "a step of training and evaluation, whose loss compares the rows": Script(
+        """
+        class Pairs(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body = nn.Linear(8, 4)
+
+            def forward(self, rows):
+                return F.normalize(self.body(rows), dim=1)
+
+
+        def compare(rows, other):
+            scores = rows @ other.t() / 0.5
+            return F.cross_entropy(scores, torch.arange(len(rows)))
+
+
+        net = Pairs()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        feed = DataLoader(TensorDataset(x[:32], x[:32].flip(1)), batch_size=8, shuffle=True)
+        held = DataLoader(TensorDataset(x[32:], x[32:].flip(1)), batch_size=4)
+
+
+        def step(batch):
+            rows, other = batch
+            first, second = net(rows), net(other)
+            return {"loss": compare(first, second), "rows": len(rows)}
+
+
+        for epoch in range(3):
+            net.train()
+            for batch in feed:
+                out = step(batch)
+                sgd.zero_grad()
+                out["loss"].backward()
+                sgd.step()
+            net.eval()
+            total = 0.0
+            with torch.no_grad():
+                for batch in held:
+                    total += step(batch)["loss"].item()
+            print(f"held {total / len(held):.6f}")
+        """,
+        same=("held",),
+    ),
+    "a forward that compares the rows of its layers' outputs": Script(
+        _net(
+            "self.body = nn.Sequential(nn.Linear(8, 16), nn.Tanh())\nself.head = nn.Linear(16, 4)",
+            "first, second = self.head(self.body(rows)), self.head(self.body(rows.flip(1)))\n"
+            "first = (first - first.mean(0)) / first.std(0)\n"
+            "second = (second - second.mean(0)) / second.std(0)\n"
+            "c = first.T @ second / len(rows)\n"
+            "on = (torch.diagonal(c) - 1).pow(2).sum()\n"
+            "return on + 0.01 * (c.pow(2).sum() - torch.diagonal(c).pow(2).sum())",
+        )
+        + """
+net = Net()
+sgd = torch.optim.SGD(net.parameters(), lr=0.05)
+feed = DataLoader(TensorDataset(x), batch_size=8, shuffle=True, drop_last=True)
+for epoch in range(3):
+    total = 0.0
+    for (rows,) in feed:
+        loss = net(rows)
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+        total += loss.item()
+    print(f"loss {total / len(feed):.6f}")
+""",
+        same=("loss",),
+    ),
+    "a loss of a list of states, each an average over its steps": Script(
+        """
+        class Encoder(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.words, self.mix = nn.Embedding(20, 6), nn.GRU(6, 6, batch_first=True)
+
+            def forward(self, ids, mask):
+                states, _ = self.mix(self.words(ids))
+                kept = mask.unsqueeze(-1).expand(states.size()).float()
+                return torch.sum(states * kept, 1) / torch.clamp(kept.sum(1), min=1e-9)
+
+
+        class Compared(nn.Module):
+            def __init__(self, encoder):
+                super().__init__()
+                self.encoder = encoder
+
+            def forward(self, texts):
+                states = [self.encoder(ids, (ids > 2).long()) for ids in texts]
+                first, rest = states[0], torch.cat(states[1:])
+                scores = F.normalize(first, dim=1) @ F.normalize(rest, dim=1).t() * 5.0
+                return F.cross_entropy(scores, torch.arange(len(scores), device=scores.device))
+
+
+        ids = torch.randint(0, 20, (40, 7), generator=torch.Generator().manual_seed(1))
+        loss_of = Compared(Encoder())
+        adam = torch.optim.Adam(loss_of.parameters(), lr=0.01)
+        for epoch in range(3):
+            for first, second in DataLoader(TensorDataset(ids, ids.roll(1, 1)), batch_size=8, shuffle=True):
+                loss = loss_of([first, second])
+                adam.zero_grad()
+                loss.backward()
+                adam.step()
+        """
+    ),
     "weights by a softmax over the only dimension": _trained(
         _PLAIN,
         "weighed(net(rows), kinds)",

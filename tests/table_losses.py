@@ -1284,7 +1284,6 @@ SCRIPTS: dict[str, Script] = {
                 loss.backward()
                 sgd.step()
         """,
-        told=("DDP402",),
     ),
     "negatives drawn inside the loss": Script(
         """
@@ -1527,7 +1526,7 @@ SCRIPTS: dict[str, Script] = {
                 b = run(net, check, spread)
             print("round", a, b)
         """,
-        told=("DDP402",),
+        told=("DDP404",),
     ),
     "one loss, differentiated with a scaler or without": Script(
         """

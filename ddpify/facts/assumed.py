@@ -9,6 +9,8 @@ from ddpify.facts.batch_source import BatchSource
 from ddpify.facts.model import New
 from ddpify.records import dataclass, field
 
+GRADED = "graded"
+
 
 @dataclass(frozen=True, eq=False)
 class AssumedEdits:
@@ -18,7 +20,8 @@ class AssumedEdits:
     with `ignore_dp`, DataParallel gives its module. `batch_sources` are the expressions that make batches by hand. `replicated_after` names
     the expressions that are the same on all ranks after a statement, computed from the batches of the loaders `shares` (None: of any).
     All ranks take the same way through `replicated_branches`. `redistributed` maps expressions to what an edit makes of them: all ranks'
-    rows ("whole"), numbers whose average over ranks is that of all samples ("mean"), or whose total is ("sum").
+    rows ("whole"; GRADED: but where nothing has gradients), numbers whose average over ranks is that of all samples ("mean"), or whose
+    total is ("sum").
     """
 
     wraps: Mapping[ast.stmt, tuple[ast.expr, ...]] = field(default_factory=dict)

@@ -276,7 +276,11 @@ def expanded(use: Use) -> Result:
         return _spread(x, sizes)
     shape = shape_of(x)
     if len(use.args) == 2 and use.args[1].items is None and use.args[1].scale == "count":
-        return Result(x.scale, shape.resized())  # x.expand(y.shape)
+        whole = use.args[1].shape if as_rows else None  # x.expand(y.shape): of y's dimensions
+        if whole is None or whole.axis != shape.axis:
+            return Result(x.scale, shape.resized())
+        unlike = None not in (shape.ndim, whole.ndim) and shape.ndim != whole.ndim
+        return NO_CLAIM if unlike else Result(x.scale, whole.resized())
     if not sizes or any(s.scale not in (None, "count") for s in sizes):
         return NO_CLAIM
     counts = _counts(sizes)

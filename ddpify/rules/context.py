@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from ddpify.edits import Edit, Replace
 from ddpify.facts import batch_source, library
-from ddpify.facts.assumed import AssumedEdits
+from ddpify.facts.assumed import GRADED, AssumedEdits
 from ddpify.facts.collect import Facts, training_calls
 from ddpify.facts.initialize import Nowhere, Site
 from ddpify.facts.model import NOTHING, Call, Lit, New, Obj, Value
@@ -338,7 +338,7 @@ class Context:
                 called = self.facts.after.unwrap(call.func)
                 out |= {call.node, *(o.node for o in called if isinstance(o, New) and o.cls is not None)}
                 out |= {n for v in given for n in v.of_kind("sized") if isinstance(n, ast.AST)}
-        gathered = [self.facts.after.value(node) for node, how in self.assumed.redistributed.items() if how == "whole"]
+        gathered = [self.facts.after.value(node) for node, how in self.assumed.redistributed.items() if how in ("whole", GRADED)]
         return out - {n for rows in gathered for n in rows.of_kind("sized")}  # a rank's own rows are as many as its share
 
     @cached_property

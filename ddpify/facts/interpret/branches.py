@@ -85,6 +85,8 @@ def truth(run: Interpreter, node: ast.expr) -> bool | None:
         return _wrapped_test(run, node)
     if isinstance(node, ast.Call) and run.trace.values.get(node.func, NOTHING).paths() & library.JOINED:
         return True  # once the script is converted
+    if isinstance(node, ast.Call) and "torch.is_grad_enabled" in run.trace.values.get(node.func, NOTHING).paths():
+        return not run.no_grad
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         inner = truth(run, node.operand)
         return None if inner is None else not inner

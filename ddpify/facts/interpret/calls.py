@@ -301,7 +301,7 @@ def _call_instance(
 def _of_copy(run: Interpreter, obj: New, call: Call, args: list[Value], keywords: dict[str, Value]) -> Value | None:
     """What a copy of modules gives: what they give; None of anything else."""
     originals = run.memory.get((obj, library.ORIGINAL), NOTHING).objs if obj.path in library.COPIES else frozenset()
-    modules = [o for o in opened(run, ordered(originals)) if isinstance(o, New) and (run.is_module(o) or o.path.startswith("torch.nn."))]
+    modules = [o for o in opened(run, ordered(originals)) if isinstance(o, New)]
     if not modules or len(modules) < len(originals):
         return None
     return join([_call_instance(run, call, o, args, keywords, alike) for o, alike in _alternatives(run, modules) if isinstance(o, New)])

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 from ddpify import comments
 from ddpify.facts import library, tensors
+from ddpify.facts.assumed import GRADED
 from ddpify.facts.interpret import (
     assignment,
     attributes,
@@ -188,6 +189,8 @@ class Machine(Interpreter):
                 ]
             )
         how = self.redistributed.get(node)
+        if how == GRADED:
+            how = None if self.no_grad else "whole"
         return value if how is None else _turn(value, how, node)
 
 

@@ -19,6 +19,7 @@ _Output = Literal["rows", "compared", "constant"]
 _FEATURES: tuple[_Output, ...] = ("rows", "rows", "constant")  # of images, of texts, and the temperature
 _OUTPUTS: dict[str, tuple[_Output, ...]] = {
     **{f"open_clip.create_model{how}": _FEATURES for how in ("", "_and_transforms", "_from_pretrained")},
+    **{f"open_clip.{home}{name}": _FEATURES for home in ("", "model.") for name in ("CLIP", "CustomTextCLIP")},
     "clip.load": ("compared", "compared"),  # how much each image is like each text, and the other way round
     "pytorch_metric_learning.miners": ("compared",),  # the places of pairs or triplets in the batch
 }
@@ -38,7 +39,7 @@ def compared(run: Interpreter, obj: Obj, call: Call, flow: Value) -> Value | Non
 
 def _output(kind: _Output, call: Call, flow: Value) -> Value:
     if kind == "constant":
-        return Value(frozenset(), frozenset(o for o in flow.origins if o.kind != "batch"))
+        return Value()
     if kind == "rows":
         return Value(frozenset(), flow.origins, "sample", Shape(None, 2))
     return Value(frozenset(), flow.origins | {Origin("coupled", call.node)}, "other")

@@ -6,7 +6,7 @@ from ddpify.facts import drivers, named
 from ddpify.facts.library import containers, flow
 from ddpify.facts.library.generic import array_function, clock, computed
 from ddpify.facts.library.row import Rule, Use
-from ddpify.facts.model import Value, just
+from ddpify.facts.model import Origin, Value, just
 from ddpify.placement import rows, shape
 
 
@@ -26,6 +26,13 @@ def _metric(use: Use) -> Value:
     return Value(made.objs, made.origins, average) if made.scale in shape.ROWS else made
 
 
+def _similarities(use: Use) -> Value:
+    """How much each row of one tensor is like each of another: rows of a batch meet."""
+    made = use.mixed
+    return made if made.scale is None else Value(frozenset(), made.origins | {Origin("coupled", use.node)}, "other")
+
+
+_SIMILARITIES = "cos_sim pytorch_cos_sim dot_score euclidean_sim manhattan_sim".split()
 _AVERAGES = frozenset(("accuracy_score", "zero_one_loss", "hamming_loss", "mean_absolute_error", "mean_squared_error"))
 _ENTRIES = """
     fire.Fire fire.core.Fire absl.app.run typer.run tyro.cli tyro.extras.cli defopt.run jsonargparse.CLI jsonargparse.auto_cli clize.run
@@ -46,6 +53,7 @@ ROWS: dict[str, Rule] = {
     ),
     "tqdm.trange": lambda use: containers.passed_on(use, values=just(use.instance("range"))),
     **dict.fromkeys(("sklearn", "scipy", "segmentation_models_pytorch.metrics"), computed),  # smp 0.6
+    **{f"sentence_transformers.util.{name}": _similarities for name in _SIMILARITIES},  # sentence-transformers 6.2
     "sklearn.metrics": _metric,
     **dict.fromkeys(("sklearn.model_selection.train_test_split", "sklearn.utils.shuffle", "sklearn.utils.resample"), _split),
     "einops": lambda use: array_function(use, rows.EINOPS) if use.name in rows.EINOPS else None,

@@ -1,7 +1,8 @@
 """What the models of transformers return: their loss, given labels, and their other outputs. Checked on transformers 5.23.
 
 A row of `_LOSSES` says how the classes average, whose names hold a text: "" for a plain average over the batch, whatever the labels are,
-else how many labels a loss is an average over. The first row that fits decides; a class that no row fits is not known.
+`_COMPARED` where it compares the samples, else how many labels a loss is an average over. The first row that fits decides; a class that no
+row fits is not known.
 """
 
 from __future__ import annotations
@@ -21,8 +22,11 @@ _SEQUENCE_TO_SEQUENCE = """
 """.split()
 # Their decoders alone are given each token that is wanted at its own place, as those of `ForCausalLM` else are not.
 _DECODERS = "Bart BigBirdPegasus Blenderbot BlenderbotSmall MBart Marian Mvp PLBart Pegasus TrOCR Whisper".split()
+_COMPARED = "compared"  # images with texts, each with those of all other samples of the batch
+_COMPARING = "AlignModel AltCLIPModel CLIPModel ChineseCLIPModel ClapModel Siglip2Model SiglipModel XCLIPModel".split()
 _OF_SAMPLES = ("Sequence", "Image", "Audio", "Video")  # classified as a whole: a row of scores for each
 _LOSSES: dict[str, str] = {
+    **{f".{name}": _COMPARED for name in _COMPARING},
     **{f"For{task}Classification": "" for task in _OF_SAMPLES},
     "ForMultipleChoice": "",
     "ForNextSentencePrediction": "",
@@ -63,11 +67,15 @@ def output_of(base: Value, name: str) -> Value:
     """An output of a model of the transformers library by its name."""
     calls = base.of_kind("labelled")
     origins = frozenset(o for o in base.origins if o.kind != "labelled")
+    if any(c.over == _COMPARED for c in calls):
+        if base.scale != "sample" or name in ("image_embeds", "text_embeds"):
+            return Value(frozenset(), origins, base.scale, Shape(None, 2))
+        return Value(frozenset(), origins | {Origin("coupled", c.call) for c in calls}, "other")
     if not calls or name not in ("loss", "logits"):
         return Value(frozenset(), origins, base.scale, base.shape)
     if name == "logits":
-        dims = {2 if any(f"For{task}Classification" in c.path for task in _OF_SAMPLES) else None for c in calls}
-        shape = Shape(None, 2) if dims == {2} and base.scale == "sample" else base.shape
+        dims = {3 if c.over else 2 for c in calls}  # scores for each token, or for each sample
+        shape = Shape(None, dims.pop()) if len(dims) == 1 and base.scale == "sample" else base.shape
         return Value(frozenset(), origins, base.scale, shape)
     scale: Scale = "other" if base.scale != "sample" or any(c.given is False for c in calls) else "mean"
     if scale == "mean" and any(c.over for c in calls):

@@ -7,8 +7,10 @@ from collections.abc import Collection
 
 from ddpify.edits import Edit, InsertAfter, Replace
 from ddpify.facts import collect
+from ddpify.facts.assumed import GRADED
 from ddpify.facts.collate import fills_up
 from ddpify.facts.collect import loss_of
+from ddpify.facts.held_parts import HeldParts
 from ddpify.facts.interpret import collated
 from ddpify.facts.model import NOTHING, Call, Class, Func, Lit, Method, New, Obj, Part, Tup, Value, join
 from ddpify.facts.runs import Run
@@ -31,16 +33,25 @@ _REPEATED = (ast.For, ast.While, ast.FunctionDef, ast.AsyncFunctionDef, ast.Modu
 
 @dataclass(frozen=True)
 class WholeBatchLoss:
-    """The edits that gather the operands of a loss: where they are, and the expressions that then hold all ranks' rows."""
+    """The edits that gather the operands of a loss: where they are, and the expressions that then hold all ranks' rows.
+
+    Those that are `graded` do so where there are gradients: in training, and not in an evaluation that computes the loss, too.
+    """
 
     node: ast.AST
     edits: tuple[Edit, ...]
     rows: tuple[ast.expr, ...]
+    graded: frozenset[ast.expr] = frozenset()
 
     @property
     def redistributes(self) -> tuple[tuple[ast.expr, str], ...]:
         """The placement of these expressions once the edits are made."""
-        return tuple((a, "whole") for a in self.rows)
+        return tuple((a, GRADED if a in self.graded else "whole") for a in self.rows)
+
+    @property
+    def imports(self) -> tuple[str, ...]:
+        """What the edits must have imported."""
+        return ("import torch",) if self.graded else ()
 
     def outside(self, context: Context) -> frozenset[str]:
         """The modules that the edits stand in and that are not edited yet."""
@@ -79,16 +90,20 @@ def _by_some_calls(context: Context, node: ast.Call, rows: dict[ast.Call, list[a
         return None
     calls = tuple(sorted(used, key=lambda n: (n.lineno, n.col_offset)))
     parts = tuple(a for n in calls for a in rows[n])
-    edits = [Replace(a, _gathered(context, run.value(a)), (a,)) for a in parts]
-    out = WholeBatchLoss(calls[0], tuple(edits), parts)
+    graded = frozenset(a for n in calls for a in rows[n] if any(c.no_grad for c in run.calls(n)))
+    edits = [Replace(a, _gathered(context, a, a in graded), (a,)) for a in parts]
+    out = WholeBatchLoss(calls[0], tuple(edits), parts, graded)
     after = collect.redistributed_run(context.facts, dict(out.redistributes))
     whole = is_of_whole_batch(loss_in(after, node)) and _keeps_other_losses(context, after, node)
     return out if whole and not any(_draws_or_reads_keys(after, n) for n in calls) else None
 
 
-def _gathered(context: Context, rows: Value) -> str:
+def _gathered(context: Context, node: ast.expr, graded: bool = False) -> str:
     """What gathers a tensor, or each tensor of a tuple, of a list or of a dict."""
-    gather = context.names["from_all_ranks"]
+    gather, rows = context.names["from_all_ranks"], context.facts.after.value(node)
+    if graded:
+        text = f"{_gathered(context, node)} if torch.is_grad_enabled() else {{0}}"
+        return text if isinstance(context.facts.tree_of(node).parent[node], (ast.Call, ast.keyword)) else f"({text})"
     if not rows.objs:
         return f"{gather}({{0}})"
     if any(isinstance(o, New) and o.path == "dict" for o in rows.objs):
@@ -98,12 +113,13 @@ def _gathered(context: Context, rows: Value) -> str:
 
 
 def _by_names(context: Context, node: ast.Call, loss: Value) -> WholeBatchLoss | None:
-    """Gather the variables that the loss is computed from, under their own names, once the last forward is done."""
+    """Gather the variables that the loss is computed from, under their own names, once the last forward is done or later."""
     if not context.facts.is_edited(node) or not evaluated_by_all_ranks(context, node, loss):
         return None
     around = next(up for up in context.tree.ancestors(node) if isinstance(up, _REPEATED))
     places = [(around, _from_last_forward(context, node, around)), *_inside_functions(context, node)]
-    found = (_from_names(context, node, around, statements) for around, statements in places if statements)
+    starts = [(around, s[n:]) for around, s in places for n, line in enumerate(s) if not n or isinstance(line, ast.Assign)]
+    found = (_from_names(context, node, around, statements) for around, statements in starts)
     return next((names for names in found if names is not None), None)
 
 
@@ -118,9 +134,9 @@ def _from_names(context: Context, node: ast.Call, around: ast.AST, statements: l
         if any(_is_no_tensor(context, r) for r in some):
             continue
         if some and not set(some) & loss_terms(context, node) and _suffices(context, node, some, rest):
-            values = {r.id: context.facts.after.value(r) for r in reversed(some)}
+            firsts = {r.id: r for r in reversed(some)}
             names = dict.fromkeys(r.id for r in some)
-            lines = "\n".join(f"{name} = {_gathered(context, values[name]).format(name)}" for name in names)
+            lines = "\n".join(f"{name} = {_gathered(context, firsts[name]).format(name)}" for name in names)
             return WholeBatchLoss(last, (InsertAfter(last, lines),), tuple(some))
     return None
 
@@ -138,17 +154,31 @@ def _from_last_forward(context: Context, node: ast.Call, around: ast.AST) -> lis
 
 
 def _inside_functions(context: Context, node: ast.Call) -> list[tuple[ast.AST, list[ast.stmt]]]:
-    """The functions that run a training forward and return the loss, each with its statements from the last forward on."""
-    terms, out = loss_terms(context, node), list[tuple[ast.AST, list[ast.stmt]]]()
-    for function in {f: None for t in terms if isinstance(t, ast.Call) for f in context.facts.after.value(t.func).functions()}:
-        if function in context.forwards or not context.facts.is_edited(function):
+    """The functions, and forwards, that return the loss, each with its statements from the last that runs a network on."""
+    terms, run, out = loss_terms(context, node), context.facts.after, list[tuple[ast.AST, list[ast.stmt]]]()
+    called = [run.value(t.func) for t in terms if isinstance(t, ast.Call)]
+    own = [f.node for value in called for o in run.unwrap(value) if isinstance(o, New) for f in run.methods(o, "forward")]
+    for function in dict.fromkeys([*(f for value in called for f in value.functions()), *own]):
+        if not context.facts.is_edited(function):
             continue
-        runs = context.tree.in_order([n for n in walked(function) if n in context.training and context.tree.function(n) is function])
+        runs = context.tree.in_order([n for n in walked(function) if context.tree.function(n) is function and _runs_network(context, n)])
         last = context.tree.statement(runs[-1]) if runs else None
         if isinstance(last, ast.Assign) and all(isinstance(up, ast.With) for up in context.tree.path(last)[1:]):
             blocks = [(up, context.tree.block(up)) for up in context.tree.path(last)]
             out.append((function, [last, *(s for up, block in blocks for s in block[block.index(up) + 1 :])]))
     return out
+
+
+def _runs_network(context: Context, node: ast.AST) -> bool:
+    """Whether a node is a training forward, or the call of a network inside one."""
+    if node in context.training or not isinstance(node, ast.Call):
+        return node in context.training
+    called = context.facts.after.unwrap(context.facts.after.value(node.func))
+    return any(context.once(_held).parts(o) for o in called if isinstance(o, New))
+
+
+def _held(context: Context) -> HeldParts:
+    return HeldParts(context.facts.after)
 
 
 def _differentiates(run: Run, nodes: Collection[ast.AST]) -> bool:
@@ -381,9 +411,9 @@ def _holds_own_batch(context: Context, value: Value) -> bool:
 
 
 def _called_by_all_ranks(context: Context, node: ast.Call) -> bool:
-    """Whether all ranks make a call, for equally many rows: in training, under no condition of their own."""
-    calls = context.facts.after.calls(node)
-    return all(_of_training(context, c.result) and not c.no_grad and not has_own_test(context, c) for c in calls)
+    """Whether all ranks make a call, where it has gradients, for equally many rows: in training, under no condition of their own."""
+    calls = [c for c in context.facts.after.calls(node) if not c.no_grad]
+    return bool(calls) and all(_of_training(context, c.result) and not has_own_test(context, c) for c in calls)
 
 
 def evaluated_by_all_ranks(context: Context, node: ast.expr, value: Value) -> bool:

@@ -271,6 +271,7 @@ def _corrected(context: Context, node: ast.Call, loss: Value, obligations: tuple
             context.tree.shown,
             all_rows.node,
             all_rows.edits,
+            all_rows.imports,
             level=Safety.NOTE,
             discharges=obligations,
             needs=("from_all_ranks",),

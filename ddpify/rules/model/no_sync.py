@@ -15,6 +15,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import Within
 from ddpify.facts import library
+from ddpify.facts.assumed import GRADED
 from ddpify.facts.collect import TrainedModel
 from ddpify.facts.tree import inside, structure
 from ddpify.facts.wrapper import reentrant
@@ -173,7 +174,7 @@ def _movable(context: Context, statements: list[ast.stmt]) -> bool:
     """Whether statements may go into a block of their own: none is output, leaves the loop, or is edited as a whole."""
     nodes = [n for s in statements for n in ast.walk(s)]
     guarded = any(isinstance(n, ast.stmt) and guards_of(context).only_outputs(n) for n in nodes)
-    return not guarded and not any(isinstance(n, _LEAVES) or context.assumed.redistributed.get(n) == "whole" for n in nodes)  # type: ignore[call-overload]
+    return not guarded and not any(isinstance(n, _LEAVES) or context.assumed.redistributed.get(n) in ("whole", GRADED) for n in nodes)  # type: ignore[call-overload]
 
 
 def _looks_at_gradients(block: list[ast.stmt], branch: ast.If) -> bool:
