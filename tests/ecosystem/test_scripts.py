@@ -19,16 +19,22 @@ NAMES = sorted(path.stem for path in FOLDER.glob("*.py"))
 _DRAWN = ("trajectory", "values")
 APART = {
     "language_model": _DRAWN,
+    "language_model_trainer": _DRAWN,
+    "flow_matching": _DRAWN,
     "diffusers_unconditional": _DRAWN,
     "timm_mixup": _DRAWN,
     "peft_lora": ("prints",),
     "datasets_course": ("prints",),
+    "peft_collator": ("prints",),
+    "tokens_seqeval": ("prints",),
+    "functional_averages": ("prints",),
+    "hydra_settings": ("writes",),  # hydra's own log and copy of the settings
     "transformers_own_head": ("prints",),
     "torch_geometric_graphs": ("prints",),
     "torchdata_stateful": ("prints", "values"),  # how far each rank's loader has come
 }
 SHOWS_BATCHES = {"metric_learning_pairs", "metric_learning_triplets", "torchmetrics_loop", "transformers_masked", "transformers_summaries"}
-SHOWS_TIMES = {"timm_finetuning"}
+SHOWS_TIMES = {"timm_finetuning", "hydra_settings"}
 
 
 def packages(name: str) -> set[str]:
