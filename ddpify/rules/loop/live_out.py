@@ -76,9 +76,18 @@ def written(context: Context, loop: Batches) -> list[list[Write]]:
         groups.setdefault(scopes.path(write.target) or (write.target,), []).append(write)
     for path, group in list(groups.items()):
         outer = scopes.path(container(group[0].target))
-        if outer is not None and outer != path and any(w.how == "cells" for w in groups.get(outer, ())):
-            groups[outer] += [replace(w, target=container(w.target), how="cells" if w.how == "total" else w.how) for w in groups.pop(path)]
+        if outer is None or outer == path:
+            continue
+        in_array = all(w.how == "total" and _is_array(context.facts.after.value(container(w.target))) for w in group)
+        if in_array or any(w.how == "cells" for w in groups.get(outer, ())):
+            whole = [replace(w, target=container(w.target), how="cells" if w.how == "total" else w.how) for w in groups.pop(path)]
+            groups[outer] = [*groups.get(outer, ()), *whole]
     return list(groups.values())
+
+
+def _is_array(value: Value) -> bool:
+    """Whether a value is a tensor or an array that was made of a certain size: what its elements hold is not followed one by one."""
+    return not value.objs and bool(value.of_kind("sized"))
 
 
 def _in_callees(context: Context, loop: Batches) -> Iterator[tuple[list[Write], frozenset[Place]]]:

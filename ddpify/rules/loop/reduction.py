@@ -47,10 +47,10 @@ class Variable:
     def element(self) -> Value:
         """The values that the loop put into a container."""
         run = self.context.facts.after
-        values = [self._added(write) for write in self.live.writes if write.added is not None]
+        values = [self.added(write) for write in self.live.writes if write.added is not None]
         return join(values or [run.attribute(o, "[]") for o in self.objs if o.path in COLLECTIONS] or [self.live.value])
 
-    def _added(self, write: Write) -> Value:
+    def added(self, write: Write) -> Value:
         """What a statement adds: a number of one sample is a part of the total that it adds up to."""
         run, node = self.context.facts.after, write.node
         value = run.value(write.added) if write.added is not None else NOTHING

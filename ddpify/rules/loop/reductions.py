@@ -213,12 +213,14 @@ def _cells(var: Variable) -> Reduction | None:
     own = keyed or context.from_sharded_data(live.value) or (context.from_sharded_data(element) and not _reduced_each_time(var))
     if not own and not var.sharded:
         return None
-    known = var.sharded or element.scale in (*_REDUCED, "sample") or (element.scale is None and keyed)
+    scales = {var.added(w).scale for w in live.writes if w.added is not None} or {element.scale}
+    shares = {var.share(scale) for scale in scales}
+    known = var.sharded or scales <= {*_REDUCED, "sample"} or (scales == {None} and keyed)
     keyed_dict = keyed and any(o.path in DICTS for o in var.objs)
-    if not known or keyed_dict or not live.hows <= {"cells", "total"} or not is_fresh(context, var.loop, live):
+    if not known or len(shares) > 1 or keyed_dict or not live.hows <= {"cells", "total"} or not is_fresh(context, var.loop, live):
         return unknown(live)
     seen = bool(var.objs) or bool(live.value.of_kind("sized"))
-    line = summed(context, live.shown, live.value, var.share(element.scale), live.whole_target()) if seen else ""
+    line = summed(context, live.shown, live.value, shares.pop(), live.whole_target()) if seen else ""
     return sums([line]) if line else unknown(live)
 
 
