@@ -282,7 +282,7 @@ def _reads(test: ast.expr, whole: ast.Name) -> bool:
 def per_sample(run: Interpreter, over: Value) -> bool:
     """Whether iterating over a value gives one sample of a batch at a time."""
     if not over.objs:
-        return over.scale == "sample"
+        return over.scale == "sample" and not (over.shape is not None and over.shape.several)
     inner = [run.memory.get((o, "iterable"), NOTHING) for o in over.instances() if o.path == "enumerate"]
     inner += [v for o in over.instances() if o.path == "zip" for v in run.memory.numbered(o)]
     return any(per_sample(run, v) for v in inner)
