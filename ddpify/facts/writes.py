@@ -121,7 +121,7 @@ def _assigned(target: ast.expr, value: ast.expr | None, node: ast.AST) -> Iterat
         target = target.value
     if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
         for mine, other in ((value.left, value.right), (value.right, value.left)):
-            if same(mine, target):
+            if same(mine, target) or _got(mine, target):
                 yield _write(target, "total", node, other)
                 return
     if isinstance(value, ast.Call) and last_name(value.func) in _JOINS and value.args:
@@ -131,6 +131,14 @@ def _assigned(target: ast.expr, value: ast.expr | None, node: ast.AST) -> Iterat
             yield _write(target, "rows", node, others[0] if len(others) == 1 else None)
             return
     yield _write(target, "last", node, value)
+
+
+def _got(mine: ast.expr, target: ast.expr) -> bool:
+    """Whether an expression is what a dict has under the key that is assigned, or zero: `counts[key] = counts.get(key, 0) + 1`."""
+    match mine, target:
+        case ast.Call(func=ast.Attribute(value=of, attr="get"), args=[key, ast.Constant(value=0)], keywords=[]), ast.Subscript():
+            return same(of, target.value) and same(key, target.slice)
+    return False
 
 
 def _called(call: ast.Call, func: ast.Attribute) -> Write:

@@ -6,8 +6,10 @@ import ast
 from collections.abc import Iterator, Set
 
 from ddpify.facts.definitions import GROWS
-from ddpify.facts.model import New
+from ddpify.facts.library import DICTS
+from ddpify.facts.model import Lit, New, Value, join
 from ddpify.facts.tree import walked
+from ddpify.facts.writes import Write, writes_of
 from ddpify.records import dataclass
 from ddpify.rules.context import Context
 
@@ -40,7 +42,7 @@ def meter(context: Context, obj: New) -> Meter | None:
     others = assigned.keys() - derived.keys()
     if not totals or others & totals.keys() or any(map(_collects, filling)):
         return None
-    plain = {name for m in filling for name in _added_once(m)}
+    plain = {name for m in filling for name in _added_once(context, m)}
     several = frozenset(name for m in filling for name in _added(m) if name not in plain)
     running = tuple(name for name in sorted(others) if any(_reads(value, name) for value in assigned[name]))
     return Meter(tuple(totals), tuple(derived.items()), frozenset(others), running, several)
@@ -53,19 +55,31 @@ def added_to(obj: New) -> set[str]:
 
 def _added(method: ast.FunctionDef) -> Iterator[str]:
     """The attributes that a method adds to."""
-    return filter(None, (_self_attribute(n.target) for n in walked(method) if isinstance(n, ast.AugAssign)))
+    return filter(None, (_self_attribute(w.target) for n in walked(method) for w in writes_of(n) if _adds(w)))
 
 
-def _added_once(method: ast.FunctionDef) -> Iterator[str]:
-    """The attributes that a method adds to once each time that it is called."""
-    return filter(
-        None, (_self_attribute(n.target) for n in method.body if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Attribute))
-    )
+def _adds(write: Write) -> bool:
+    """Whether an assignment adds to what it assigns, or computes it from what it was."""
+    return isinstance(write.node, ast.AugAssign) or (isinstance(write.node, ast.Assign) and write.how in ("total", "cells"))
+
+
+def _added_once(context: Context, method: ast.FunctionDef) -> Iterator[str]:
+    """The attributes that a method adds to once each time that it is called; of a dict, what it has under a name that the call gives."""
+    for write in (w for n in method.body for w in writes_of(n) if _adds(w)):
+        whole = next(t for t in (getattr(write.node, "target", None), *getattr(write.node, "targets", ())) if t is not None)
+        if isinstance(whole, ast.Attribute) or (isinstance(whole, ast.Subscript) and _is_name(context.facts.after.value(whole.slice))):
+            yield _self_attribute(whole)
+
+
+def _is_name(key: Value) -> bool:
+    """Whether a key is one of some strings that are written out."""
+    return bool(key.objs) and all(isinstance(o, Lit) and isinstance(o.value, str) for o in key.objs) and not key.origins
 
 
 def _assigned(method: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
     """The attributes that a method assigns, and what it assigns them."""
-    assignments = (n for n in walked(method) if isinstance(n, ast.Assign))
+    adding = {w.node for n in walked(method) for w in writes_of(n) if _adds(w)}
+    assignments = (n for n in walked(method) if isinstance(n, ast.Assign) and n not in adding)
     return ((name, n.value) for n in assignments for target in n.targets if (name := _self_attribute(target)))
 
 
@@ -121,4 +135,12 @@ def _self_attribute(node: ast.AST) -> str:
 def is_meter(context: Context, obj: New) -> bool:
     """Whether an object of a class of the project accumulates what a loop over sharded batches passes to it."""
     kind = meter(context, obj)
-    return kind is not None and any(context.from_sharded_data(context.facts.after.attribute(obj, n)) for n in kind.totals)
+    return kind is not None and any(context.from_sharded_data(total_of(context, obj, n)) for n in kind.totals)
+
+
+def total_of(context: Context, obj: New, name: str) -> Value:
+    """What an attribute of a meter has added up: a number or an array, or what is in a dict."""
+    run = context.facts.after
+    value = run.attribute(obj, name)
+    held = join([run.attribute(o, "[]") for o in value.instances() if o.path in DICTS])
+    return Value(value.objs, value.origins | held.origins, value.scale or held.scale, value.shape)

@@ -13,8 +13,9 @@ from ddpify.facts.tree import inside, own_nodes, same
 from ddpify.records import replace
 from ddpify.rules.context import Context
 from ddpify.rules.io.guarded import guards_of
+from ddpify.rules.loop.branches import under_own_test
 from ddpify.rules.loop.fresh import is_fresh
-from ddpify.rules.loop.meters import Meter, meter
+from ddpify.rules.loop.meters import Meter, meter, total_of
 from ddpify.rules.loop.reduction import Reduction, Variable, carried_on, summed, sums, unknown
 from ddpify.rules.loop.sharded_parts import over_ranks
 
@@ -141,7 +142,9 @@ def of_meter(var: Variable) -> Reduction:
         return unknown(live)
     if not is_fresh(context, var.loop, live, kind.totals):
         return carried_on(live)
-    totals = {name: join([context.facts.after.attribute(o, name) for o in var.objs]) for name in kind.totals}
+    totals = {name: join([total_of(context, o, name) for o in var.objs]) for name in kind.totals}
+    if any(o.path in DICTS for t in totals.values() for o in t.instances()) and not _same_keys(var, kind):
+        return unknown(live)
     edits = [] if var.sharded or {t.scale for t in totals.values()} <= _ADDED else _whole_arguments(var)
     doubt = f"`{live.name}` adds up numbers that are no plain averages over a batch: its average may differ from the original's"
     doubt = doubt if edits is None else ""
@@ -157,6 +160,11 @@ def of_meter(var: Variable) -> Reduction:
     for name, value in kind.derived:
         lines.append(f"{live.shown}.{name} = {re.sub(r'(?<![A-Za-z0-9_])self(?=[.])', lambda _: live.shown, ast.unparse(value))}")
     return replace(sums([*lines, *running], doubt), edits=edits or []) if all(lines) else unknown(live)
+
+
+def _same_keys(var: Variable, kind: Meter) -> bool:
+    """Whether the dicts of a meter have the same keys on all ranks: names that each batch gives, on whichever rank it is."""
+    return not (var.sharded or kind.by_sample or any(under_own_test(var.context, w.node) for w in var.live.writes))
 
 
 def _totals_read(var: Variable, totals: set[str]) -> bool:
