@@ -104,8 +104,8 @@ class _Start:
     def _returns_nothing(self, called: Value) -> bool:
         """Whether functions of the project return zero, or something empty, and what is called can be nothing else."""
         functions = called.functions()
-        returned = [r for f in functions for r in _returned(f)]
-        return len(functions) == len(called.objs) and bool(returned) and all(map(self._nothing, returned))
+        results = [r for f in functions for r in returned(f)]
+        return len(functions) == len(called.objs) and bool(results) and all(map(self._nothing, results))
 
     def _stores_nothing(self, call: ast.Call) -> bool:
         """Whether a constructor, or a method, of a class of the project stores zero, or something empty, in all totals of its object."""
@@ -140,7 +140,7 @@ def _bound(statement: ast.Assign | ast.AnnAssign) -> set[str]:
     return {n.id for n in names_stored(statement)}
 
 
-def _returned(function: ast.AST) -> list[ast.expr]:
+def returned(function: ast.AST) -> list[ast.expr]:
     """What a function returns."""
     if isinstance(function, ast.Lambda):
         return [function.body]

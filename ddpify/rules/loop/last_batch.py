@@ -11,7 +11,7 @@ from ddpify.facts.tree import walked
 from ddpify.facts.writes import Batches
 from ddpify.rules.context import Context
 from ddpify.rules.io.guarded import guards_of
-from ddpify.rules.loop.fresh import assigned
+from ddpify.rules.loop.fresh import assigned, returned
 from ddpify.rules.loop.live_out import LiveOut
 from ddpify.rules.loop.sharded_parts import holds_rank_numbers
 
@@ -93,7 +93,18 @@ def _reads_one_batch(context: Context, node: ast.AST, seen: set[ast.AST]) -> boo
             return False
         if not all(_defined_by_one(context, read, d, seen) for d in reaching.definitions):
             return False
-    return True
+    return all(_reads_one_batch(context, given, seen) for given in _returned(context, node, seen))
+
+
+def _returned(context: Context, node: ast.AST, seen: set[ast.AST]) -> Iterator[ast.expr]:
+    """What the project's functions return of a rank's own that an expression calls; each function once."""
+    run = context.facts.after
+    for call in walked(node):
+        if not isinstance(call, ast.Call) or not context.from_sharded_data(run.value(call)):
+            continue
+        for function in run.value(call.func).functions() - seen:
+            seen.add(function)
+            yield from returned(function)
 
 
 def _may_give(context: Context, definition: ast.AST) -> bool:
@@ -131,6 +142,15 @@ def _passed(context: Context, function: ast.FunctionDef, name: str) -> list[ast.
     default = dict(zip(reversed(names), reversed(spec.defaults), strict=False)).get(name)
     spread = {n for n in nodes if any(isinstance(a, ast.Starred) for a in n.args) or any(k.arg is None for k in n.keywords)}
     return [(passed(n, names, name) or default) if name in names and n not in spread else None for n in nodes]
+
+
+def given_as(context: Context, name: ast.Name) -> list[ast.expr]:
+    """What a parameter is given by all calls of its function; nothing where that is not known, or where the function calls itself."""
+    definitions = context.facts.after.definitions.reaching(name).definitions
+    functions = [d for d in definitions if isinstance(d, ast.FunctionDef)]
+    given = [g for f in functions for g in _passed(context, f, name.id)]
+    known = [g for g in given if g is not None and not any(up in functions for up in context.facts.tree_of(g).ancestors(g))]
+    return known if len(known) == len(given) and len(functions) == len(definitions) else []
 
 
 def _unbound(read: ast.expr, definition: ast.AST) -> bool:

@@ -6,10 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.facts import batch_source
+from ddpify.facts.library.paths import SCALERS
 from ddpify.facts.model import New, Value
 from ddpify.facts.tree import last_name, same, walked
 from ddpify.rules.context import Context
 from ddpify.rules.loop import coupled_losses
+from ddpify.rules.loop.last_batch import given_as
 
 _OF_ENTRIES = frozenset(
     "L1Loss MSELoss SmoothL1Loss BCELoss BCEWithLogitsLoss HuberLoss l1_loss mse_loss smooth_l1_loss binary_cross_entropy "
@@ -57,11 +59,13 @@ def _averaged(context: Context, node: ast.expr) -> Iterator[ast.expr | None]:
     run = context.facts.after
     match node:
         case ast.Name():
-            values = _assigned(context, node)
+            values = _assigned(context, node) or given_as(context, node)
             for value in values:
                 yield from _averaged(context, value)
             if not values:
                 yield None
+        case ast.Call(func=ast.Attribute(value=scaler, attr="scale"), args=[term]) if frozenset() < run.value(scaler).kinds() <= SCALERS:
+            yield from _averaged(context, term)
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right):
             yield from _averaged(context, left)
             yield from _averaged(context, right)
