@@ -258,9 +258,17 @@ def _loop(run: Run, call: Call) -> TrainingLoop:
     if loaders and not any(run.is_loader(o) for o in loaders):  # batches are drawn in a loop that a loader counts
         loaders |= frozenset(o for loop in around[-1:] for o in loop.element.batches() if run.is_loader(o))
     feeding = [i for i, loop in enumerate(around) if loaders & frozenset(o for o in loop.element.batches() if isinstance(o, New))]
+    if not feeding:
+        fetching = {c.loops[-1].node for c in run.trace.calls if c.loops and _fetches(c) and loaders & c.result.batches()}
+        feeding = [i for i, loop in enumerate(around) if loop.node in fetching]
     at = feeding[-1] if feeding else len(around) - 1
     batch = around[at] if around else None
     return TrainingLoop(call, loss, loaders, batch, around[at - 1] if at > 0 else None)
+
+
+def _fetches(call: Call) -> bool:
+    """Whether a call takes one batch of an iterator."""
+    return call.method in ("next", "__next__") or "next" in call.func.paths()
 
 
 def _trained(facts: Facts) -> Iterator[TrainedModel]:
