@@ -37,9 +37,9 @@ def other_than_samples(context: Context, trained: list[New]) -> tuple[str, str] 
 
 def _through_time(context: Context, trained: set[New]) -> tuple[str, str] | None:
     """Whether the slices go to a model that reads them as windows of one sequence."""
-    run = context.facts.after
+    run, forwards = context.facts.after, {node for model in context.facts.models for node in model.forwards}
     for call in run.trace.calls:
-        if call.node in context.training and any(_carried(context, v, call) for v in (*call.args, *call.keywords.values())):
+        if call.node in forwards and any(_carried(context, v, call) for v in (*call.args, *call.keywords.values())):
             why = "the model continues from its output for the batch before: these slices are windows of time, not rows of samples"
             return why, COLUMNS
         if any(_time_first(o) for o in run.unwrap(call.func)) and any(a.batches() & trained and a.scale == "sample" for a in call.args[:1]):
