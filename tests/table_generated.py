@@ -661,3 +661,193 @@ SCRIPTS["buffers for a batch, whose rows a loss combines"] = Script(
             optimizer.step()
     """
 )
+_BY_SENTENCE = _SENTENCES.format(loss="loss = ((each{masked}).sum(1) / mask.sum(1)).mean()").split("\n        optimizer.zero_grad()")[0]
+_UPDATE = """
+def update(optimizer, loss):
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+_SCALED = """
+        optimizer.zero_grad()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+"""
+_SCALER = 'scaler = torch.amp.GradScaler("cuda", enabled=torch.cuda.is_available())\n'
+SCRIPTS |= {
+    "a mean of each padded sentence's own mean, scaled": Script(_SCALER + _BY_SENTENCE.format(masked=" * mask") + _SCALED),
+    "a mean of each padded sentence's own mean, given to a function that steps": Script(
+        _UPDATE + _BY_SENTENCE.format(masked=" * mask") + "\n        update(optimizer, loss)\n"
+    ),
+    "a mean of each padded sentence's total, given to a function that steps": Script(
+        _UPDATE + _BY_SENTENCE.format(masked="") + "\n        update(optimizer, loss)\n", told=("DDP402",)
+    ),
+}
+_VECTOR = """
+    {setup}
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def train():
+        totals = {zeros}
+        for inputs, targets in loader:
+            loss = F.cross_entropy(model(inputs), targets)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            totals[0] += loss.item() * targets.size(0)
+            totals[1] += targets.size(0)
+        return float(totals[0] / totals[1])
+
+    for epoch in range(3):
+        mean = train()
+        print(f"mean {{mean:.6f}}")
+    """
+SCRIPTS |= {
+    "totals in the entries of a tensor": Script(_VECTOR.format(setup="", zeros="torch.zeros(2)"), same=("mean",)),
+    "totals in the entries of an array": Script(_VECTOR.format(setup="import numpy as np\n", zeros="np.zeros(2)"), same=("mean",)),
+    "totals in the entries of a tensor that a function gives": Script(
+        _VECTOR.format(setup="from helpers import made", zeros="made(2)"),
+        told=("DDP404",),
+        files={"helpers.py": "from unseen import made\n"},
+    ),
+    "a list of the epochs' totals, over tensors that are split": Script(
+        """
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
+        curve = []
+        for epoch in range(3):
+            total = 0.0
+            for inputs, targets in zip(x[:40].split(8), y[:40].split(8)):
+                loss = F.cross_entropy(model(inputs), targets, reduction="sum")
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                total += loss.item()
+            curve.append(total)
+        print("curve", [round(total, 6) for total in curve])
+        """,
+        same=("curve",),
+    ),
+}
+SCRIPTS["losses of all outputs but the last, in a list that the network returns"] = Script(
+    """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.blocks = nn.ModuleList([nn.Linear(8, 8) for _ in range(3)])
+            self.heads = nn.ModuleList([nn.Linear(8, 2) for _ in range(3)])
+
+        def forward(self, rows):
+            out = []
+            for block, head in zip(self.blocks, self.heads):
+                rows = torch.tanh(block(rows))
+                out.append(head(rows))
+            return out
+
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for inputs, targets in loader:
+            outputs = model(inputs)
+            others = sum(F.cross_entropy(output, targets) for output in outputs[:-1])
+            loss = F.cross_entropy(outputs[-1], targets) + 0.3 * others
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """
+)
+_NAMED_TOTALS = """
+    class Tracker:
+        def __init__(self):
+            self.totals, self.counts = {{}}, {{}}
+
+        def update(self, key, value, n=1):
+            self.totals[key] = self.totals.get(key, 0.0) + value * n
+            self.counts[key] = self.counts.get(key, 0) + n
+
+        def result(self):
+            return {{key: self.totals[key] / self.counts[key] for key in self.totals}}
+
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+    others = DataLoader(TensorDataset(x[40:], y[40:]), batch_size=8)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        tracker = Tracker()
+        for inputs, targets in loader:
+            loss = F.cross_entropy(model(inputs), targets)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            {update}
+        for name, value in tracker.result().items():
+            print(f"mean {{value:.6f}}", name)
+        shown = Tracker()
+        with torch.no_grad():
+            for inputs, targets in others:
+                shown.update("loss", F.cross_entropy(model(inputs), targets).item(), len(targets))
+        print(f"mean of others {{shown.result()['loss']:.6f}}")
+    """
+SCRIPTS |= {
+    f"totals in the dicts of an object, {how}": Script(_NAMED_TOTALS.format(update=update), same=("mean",), told=told)
+    for how, update, told in (
+        ("by samples", 'tracker.update("loss", loss.item(), n=len(targets))', ()),
+        ("by batches", 'tracker.update("loss", loss.item())', ()),
+        ("under a name of the batch", 'tracker.update(f"kind {targets[0].item()}", loss.item())', ("DDP404",)),
+        ("where the loss is high", 'if loss.item() > 0.6:\n                tracker.update("loss", loss.item())', ("DDP404",)),
+        ("counted as well", 'tracker.update("count", len(targets))\n            tracker.update("loss", loss.item())', ("DDP404",)),
+    )
+}
+SCRIPTS["two steps on each batch of an iterator"] = Script(
+    """
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        total, count = 0.0, 0
+        batches = iter(loader)
+        while True:
+            batch = next(batches, None)
+            if batch is None:
+                break
+            inputs, targets = batch
+            for _ in range(2):
+                loss = F.cross_entropy(model(inputs), targets)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            total += loss.item() * len(targets)
+            count += len(targets)
+        print(f"mean {total / count:.6f}")
+    """,
+    same=("mean",),
+)
+_SHUFFLED = """
+    def train({names}):
+        order = torch.randperm(len(rows))
+        rows, kinds = rows[order], kinds[order]
+        total = 0.0
+        for start in range(0, len(rows), 8):
+            inputs, targets = rows[start : start + 8], kinds[start : start + 8]
+            loss = F.cross_entropy(model(inputs), targets) / level
+            level = 0.9 * level + 0.1 * loss.item()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += loss.item()
+        return {names}, total
+
+    rows, kinds, level = x[:40], y[:40], 1.0
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        {names}, total = train({names})
+        print(f"total {{total:.6f}}")
+    """
+SCRIPTS["rows, and a number, that a function is given, changes and gives back"] = Script(
+    _SHUFFLED.format(names="rows, kinds, level"), same=("total",)
+)
