@@ -7,12 +7,15 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from .data import DATA, LOOPS
+from .by_hand import BY_HAND
+from .data import LOADERS, LOOPS, SEQUENCES
 from .decisions import DECISIONS, REPORTS
+from .domains import DOMAIN_MODELS, DOMAINS
 from .files import FILES
 from .losses import LOSSES
 from .metrics import MORE, NO_VALIDATION, TRAIN_LOSS, VALIDATIONS
 from .models import MODELS
+from .models_beside import MODELS_BESIDE
 from .names import assigned, read, renamed
 from .pieces import Piece
 from .steps import OPTIMIZERS, STEPS
@@ -20,7 +23,8 @@ from .structure import BESIDE, SETTINGS, SHAPES, Parts, Text, indented
 
 IMPORTS = (
     *("import argparse", "import copy", "import csv", "import itertools", "import json", "import logging", "import os", "import random"),
-    *("import shutil", "from collections import defaultdict", "from dataclasses import dataclass", "from pathlib import Path"),
+    *("import sys", "import time"),
+    *("import shutil", "from collections import defaultdict, deque", "from dataclasses import dataclass", "from pathlib import Path"),
     *("from types import SimpleNamespace", "import numpy as np", "import torch", "import torch.nn as nn"),
     *("import torch.nn.functional as F", "import torch.optim as optim"),
 )
@@ -111,7 +115,8 @@ def _choose(rng: random.Random) -> dict[str, Piece]:
     def add(axis: str, options: Sequence[Piece]) -> None:
         chosen[axis] = _one(rng, options, tuple(chosen.values()))
 
-    for axis, options in (("data", DATA), ("model", MODELS), ("move", MOVES), ("seed", SEEDS), ("step", STEPS), ("loss", LOSSES)):
+    data, models = [*LOADERS, *BY_HAND, *DOMAINS, *SEQUENCES], [*MODELS, *MODELS_BESIDE, *DOMAIN_MODELS]
+    for axis, options in (("data", data), ("model", models), ("move", MOVES), ("seed", SEEDS), ("step", STEPS), ("loss", LOSSES)):
         add(axis, options)
     add("train loss", TRAIN_LOSS)
     for i in range(rng.choice((0, 1, 1, 2))):
@@ -173,9 +178,9 @@ def _written(seed: int, pieces: dict[str, Piece], rng: random.Random) -> Generat
     features += ("modules: definitions apart",) if modules else ()
     apart = tuple(name for piece in pieces.values() for name in piece.apart)
     imports = [line for piece in pieces.values() for line in piece.imports] + ["import config"] * ("config.py" in apart_settings)
-    files = _modules(text, parts.definitions if modules else {}, imports)
-    beside = [] if modules else [*parts.definitions.values()]
-    definitions = "\n\n\n".join(d.strip("\n") for d in (config, *beside) if d.strip())
+    beside = {"settings": config, **parts.definitions}
+    files = _modules(text, beside if modules else {}, imports)
+    definitions = "\n\n\n".join(d.strip("\n") for d in beside.values() if d.strip() and not modules)
     body = (definitions + "\n\n\n" if definitions else "") + text.definitions + text.body
     script = _head(body, imports, files) + body
     compile(script, f"<seed {seed}>", "exec")
@@ -193,12 +198,13 @@ def _parts(pieces: dict[str, Piece], rng: random.Random) -> tuple[Parts, str]:
     parameters = model.values.get("parameters", "model.parameters()")
     modules = model.values.get("modules", "model ema_model" if "ema" in model.tags else "model").split()
     moved = "".join(put(move.values["move"], name=name) for name in modules if "move" in move.values)
-    setup = [pieces["seed"].setup, move.setup, data.setup, model.setup, moved, loss.setup]
+    setup = [pieces["seed"].setup, move.setup, data.setup, model.setup, moved, model.values.get("set up late", ""), loss.setup]
     setup += [put(OPTIMIZERS[optimizer], parameters=parameters), step.setup]
     setup += [p.setup for axis, p in pieces.items() if axis not in ("seed", "move", "data", "model", "loss", "step")]
     forward = clean(model.batch or "outputs = model(inputs)\n") + clean(loss.batch) + model.values.get("extra loss", "")
-    metrics = [p for axis, p in pieces.items() if axis.startswith(("train loss", "metric"))]
-    batch = clean(move.batch) + put(step.batch, forward=forward) + model.values.get("after step", "")
+    metrics = [p for axis, p in pieces.items() if axis.startswith(("train loss", "metric", "files"))]
+    also = "".join(put(move.values["move"], name=name) for name in data.values.get("also moved", "").split() if "move" in move.values)
+    batch = clean(move.batch) + also + put(step.batch, forward=forward) + model.values.get("after step", "")
     batch += "".join(clean(p.batch) for p in metrics)
     start = "".join(f"{name}.train()\n" for name in modules if name not in ("teacher", "ema_model"))
     start += "".join(clean(p.start) for p in (model, step, *metrics))
@@ -212,12 +218,13 @@ def _parts(pieces: dict[str, Piece], rng: random.Random) -> tuple[Parts, str]:
             header = 'for batch in val_loader:\n    inputs, targets = batch["features"], batch["labels"]\n    {body}\n'
         inside = put(header, body=clean(move.batch) + predict + clean(validation.validation_batch))
         evaluated = "".join(f"{name}.eval()\n" for name in modules if name != "teacher")
-        validate = evaluated + clean(validation.validation_start) + "with torch.no_grad():\n" + indented(inside)
-        validate += clean(validation.validation_end)
+        validate = evaluated + model.values.get("before validation", "") + clean(validation.validation_start)
+        validate += "with torch.no_grad():\n" + indented(inside) + clean(validation.validation_end)
+        validate += model.values.get("after validation", "")
     after = "".join(clean(p.after) for p in sorted(pieces.values(), key=lambda p: "break" in p.after))
     finish = "".join(clean(p.finish) for p in pieces.values())
     others = [clean(p.definitions) for axis, p in pieces.items() if axis not in ("data", "model") and p.definitions]
-    definitions = {"dataset": data.definitions, "models": model.definitions, "utils": "\n\n".join(others)}
+    definitions = {"dataset": data.definitions, "models": model.definitions, "utils": "\n\n".join(dict.fromkeys(others))}
     first = next((p.values["first epoch"] + ", " for p in pieces.values() if "first epoch" in p.values), "")
     before = "\n".join(filter(None, map(clean, setup))) + "\n"
     return Parts(settings, definitions, before, train, validate, after, finish, f"range({first}epochs)"), optimizer

@@ -22,25 +22,25 @@ class Samples(Dataset):
     def __getitem__(self, index):
         return self.features[index], self.labels[index]
 """
-_SETS = """
+SETS = """
 train_set = TensorDataset(*make_samples(num_train, 1))
 val_set = TensorDataset(*make_samples(num_val, 2))
 """
-_VAL = "val_loader = DataLoader(val_set, batch_size=batch_size)\n"
-_PLAIN = "for inputs, targets in train_loader:\n    {body}\n"
+VAL = "val_loader = DataLoader(val_set, batch_size=batch_size)\n"
+PLAIN = "for inputs, targets in train_loader:\n    {body}\n"
 LOOPS = (
-    _PLAIN,
+    PLAIN,
     "for i, (inputs, targets) in enumerate(train_loader):\n    {body}\n",
     "for batch in train_loader:\n    inputs, targets = batch\n    {body}\n",
     "for batch in train_loader:\n    inputs = batch[0]\n    targets = batch[1]\n    {body}\n",
     "for i, batch in enumerate(train_loader, 1):\n    inputs, targets = batch\n    {body}\n",
     "for i, data in enumerate(train_loader, 0):\n    inputs, targets = data\n    {body}\n",
 )
-_TENSOR = ("from torch.utils.data import DataLoader, TensorDataset",)
+TENSOR = ("from torch.utils.data import DataLoader, TensorDataset",)
 _OWN = ("from torch.utils.data import DataLoader, Dataset",)
 
 
-def _loader(feature: str, setup: str, *, imports: tuple[str, ...] = _TENSOR, definitions: str = "", loop: str = "", **kw: object) -> Piece:
+def loader(feature: str, setup: str, *, imports: tuple[str, ...] = TENSOR, definitions: str = "", loop: str = "", **kw: object) -> Piece:
     """A piece whose validation data is a plain loader; without a loop of its own it takes any of LOOPS."""
     return Piece(
         f"data: {feature}",
@@ -54,22 +54,22 @@ def _loader(feature: str, setup: str, *, imports: tuple[str, ...] = _TENSOR, def
     )
 
 
-SHUFFLED = "train_loader = DataLoader(train_set, batch_size=batch_size, shuffle=True)\n" + _VAL
+SHUFFLED = "train_loader = DataLoader(train_set, batch_size=batch_size, shuffle=True)\n" + VAL
 LOADERS = [
-    _loader("plain", _SETS + SHUFFLED, weight=5),
-    _loader(
+    loader("plain", SETS + SHUFFLED, weight=5),
+    loader(
         "own dataset",
         "train_set = Samples(num_train, 1)\nval_set = Samples(num_val, 2)\n" + SHUFFLED,
         imports=_OWN,
         definitions=_DATASET,
         weight=3,
     ),
-    _loader(
-        "positional", _SETS + "train_loader = DataLoader(train_set, batch_size, True)\nval_loader = DataLoader(val_set, batch_size, False)"
+    loader(
+        "positional", SETS + "train_loader = DataLoader(train_set, batch_size, True)\nval_loader = DataLoader(val_set, batch_size, False)"
     ),
-    _loader(
+    loader(
         "kwargs dict",
-        _SETS
+        SETS
         + """
 kwargs = {"batch_size": batch_size, "num_workers": 0}
 if torch.cuda.is_available():
@@ -78,9 +78,9 @@ train_loader = DataLoader(train_set, shuffle=True, **kwargs)
 val_loader = DataLoader(val_set, shuffle=False, **kwargs)
 """,
     ),
-    _loader(
+    loader(
         "two kwargs dicts",
-        _SETS
+        SETS
         + """
 train_kwargs = {"batch_size": batch_size}
 test_kwargs = {"batch_size": num_val}
@@ -90,28 +90,28 @@ train_loader = DataLoader(train_set, **train_kwargs)
 val_loader = DataLoader(val_set, **test_kwargs)
 """,
     ),
-    _loader("not shuffled", _SETS + "train_loader = DataLoader(train_set, batch_size=batch_size)\n" + _VAL),
-    _loader(
+    loader("not shuffled", SETS + "train_loader = DataLoader(train_set, batch_size=batch_size)\n" + VAL),
+    loader(
         "uneven validation",
-        _SETS.replace("num_val", "num_val - 5") + SHUFFLED,
+        SETS.replace("num_val", "num_val - 5") + SHUFFLED,
     ),
-    _loader(
+    loader(
         "last batch dropped",
-        _SETS.replace("num_train", "num_train + 7")
+        SETS.replace("num_train", "num_train + 7")
         + "train_loader = DataLoader(train_set, batch_size=batch_size, shuffle=True, drop_last=True)\n"
-        + _VAL,
+        + VAL,
     ),
-    _loader(
+    loader(
         "shorter last batch",
-        _SETS.replace("num_train", "num_train + 6") + SHUFFLED,
+        SETS.replace("num_train", "num_train + 6") + SHUFFLED,
         tags=frozenset({"uneven"}),
     ),
-    _loader(
+    loader(
         "short batches skipped",
-        _SETS.replace("num_train", "num_train + 6") + SHUFFLED,
+        SETS.replace("num_train", "num_train + 6") + SHUFFLED,
         loop="for inputs, targets in train_loader:\n    if inputs.size(0) != batch_size:\n        continue\n    {body}\n",
     ),
-    _loader(
+    loader(
         "random split",
         """
 dataset = TensorDataset(*make_samples(num_train + num_val, 1))
@@ -120,7 +120,7 @@ train_set, val_set = random_split(dataset, [num_train, num_val], generator=torch
         + SHUFFLED,
         imports=("from torch.utils.data import DataLoader, TensorDataset, random_split",),
     ),
-    _loader(
+    loader(
         "random split without a seed",
         """
 dataset = TensorDataset(*make_samples(num_train + num_val, 1))
@@ -129,7 +129,7 @@ train_set, val_set = random_split(dataset, [num_train, num_val])
         + SHUFFLED,
         imports=("from torch.utils.data import DataLoader, TensorDataset, random_split",),
     ),
-    _loader(
+    loader(
         "subset by indices",
         """
 dataset = Samples(num_train + num_val, 1)
@@ -140,7 +140,7 @@ train_set, val_set = Subset(dataset, indices[num_val:]), Subset(dataset, indices
         imports=("from torch.utils.data import DataLoader, Dataset, Subset",),
         definitions=_DATASET,
     ),
-    _loader(
+    loader(
         "samplers over indices",
         """
 dataset = TensorDataset(*make_samples(num_train + num_val, 1))
@@ -151,28 +151,28 @@ val_loader = DataLoader(dataset, batch_size=batch_size, sampler=SequentialSample
 """,
         imports=("import random", "from torch.utils.data import DataLoader, SequentialSampler, Subset, SubsetRandomSampler, TensorDataset"),
     ),
-    _loader(
+    loader(
         "weighted sampler",
-        _SETS
+        SETS
         + """
 labels = train_set.tensors[1]
 weights = (1.0 / torch.bincount(labels, minlength=3).clamp(min=1))[labels]
 sampler = WeightedRandomSampler(weights, num_samples=len(train_set), replacement=True)
 train_loader = DataLoader(train_set, batch_size=batch_size, sampler=sampler)
 """
-        + _VAL,
+        + VAL,
         imports=("from torch.utils.data import DataLoader, TensorDataset, WeightedRandomSampler",),
     ),
-    _loader(
+    loader(
         "batch sampler",
-        _SETS
+        SETS
         + "train_loader = DataLoader(train_set, batch_sampler=BatchSampler(RandomSampler(train_set), batch_size, drop_last=False))\n"
-        + _VAL,
+        + VAL,
         imports=("from torch.utils.data import BatchSampler, DataLoader, RandomSampler, TensorDataset",),
     ),
-    _loader(
+    loader(
         "own batch sampler",
-        _SETS + "train_loader = DataLoader(train_set, batch_sampler=ShuffledBatches(len(train_set), batch_size))\n" + _VAL,
+        SETS + "train_loader = DataLoader(train_set, batch_sampler=ShuffledBatches(len(train_set), batch_size))\n" + VAL,
         imports=("from torch.utils.data import DataLoader, Sampler, TensorDataset",),
         definitions="""
 class ShuffledBatches(Sampler):
@@ -188,9 +188,9 @@ class ShuffledBatches(Sampler):
         return (self.count + self.size - 1) // self.size
 """,
     ),
-    _loader(
+    loader(
         "own sampler",
-        _SETS + "train_loader = DataLoader(train_set, batch_size=batch_size, sampler=Shuffled(train_set))\n" + _VAL,
+        SETS + "train_loader = DataLoader(train_set, batch_size=batch_size, sampler=Shuffled(train_set))\n" + VAL,
         imports=("from torch.utils.data import DataLoader, Sampler, TensorDataset",),
         definitions="""
 class Shuffled(Sampler):
@@ -204,7 +204,7 @@ class Shuffled(Sampler):
         return len(self.dataset)
 """,
     ),
-    _loader(
+    loader(
         "concatenated datasets",
         """
 parts = [TensorDataset(*make_samples(num_train // 4, part)) for part in range(4)]
@@ -214,7 +214,7 @@ val_set = TensorDataset(*make_samples(num_val, 9))
         + SHUFFLED,
         imports=("from torch.utils.data import ConcatDataset, DataLoader, TensorDataset",),
     ),
-    _loader(
+    loader(
         "dict of loaders",
         """
 datasets = {"train": TensorDataset(*make_samples(num_train, 1)), "val": TensorDataset(*make_samples(num_val, 2))}
@@ -222,7 +222,7 @@ loaders = {name: DataLoader(datasets[name], batch_size=batch_size, shuffle=name 
 train_loader, val_loader = loaders["train"], loaders["val"]
 """,
     ),
-    _loader(
+    loader(
         "function that makes loaders",
         "train_loader, val_loader = get_loaders(num_train, num_val, batch_size)\n",
         definitions="""
@@ -234,7 +234,7 @@ def get_loaders(num_train, num_val, batch_size=32, workers=0):
 """,
         weight=2,
     ),
-    _loader(
+    loader(
         "collate into a dict",
         "train_loader = DataLoader(Samples(num_train, 1), batch_size=batch_size, shuffle=True, collate_fn=collate)\n"
         "val_loader = DataLoader(Samples(num_val, 2), batch_size=batch_size, collate_fn=collate)\n",
@@ -248,9 +248,9 @@ def collate(samples):
         loop='for batch in train_loader:\n    inputs, targets = batch["features"], batch["labels"]\n    {body}\n',
         tags=frozenset({"dict batches"}),
     ),
-    _loader(
+    loader(
         "iterator restarted by hand",
-        _SETS + SHUFFLED + "batches = iter(train_loader)\n",
+        SETS + SHUFFLED + "batches = iter(train_loader)\n",
         loop="""
 for i in range(len(train_loader)):
     try:
@@ -261,14 +261,14 @@ for i in range(len(train_loader)):
     {body}
 """,
     ),
-    _loader(
+    loader(
         "iterator of each epoch",
-        _SETS + SHUFFLED,
+        SETS + SHUFFLED,
         loop="iterator = iter(train_loader)\nfor i in range(len(train_loader)):\n    inputs, targets = next(iterator)\n    {body}\n",
     ),
-    _loader(
+    loader(
         "while loop over an iterator",
-        _SETS + SHUFFLED,
+        SETS + SHUFFLED,
         loop="""
 iterator = iter(train_loader)
 while True:
@@ -279,78 +279,20 @@ while True:
     {body}
 """,
     ),
-    _loader(
+    loader(
         "two loaders in step",
-        _SETS
+        SETS
         + "noisy_set = TensorDataset(torch.sin(torch.arange(num_train * 16.0)).view(num_train, 16))\n"
         + "noisy_loader = DataLoader(noisy_set, batch_size=batch_size, shuffle=True)\n"
         + SHUFFLED,
         loop="for (inputs, targets), (noise,) in zip(train_loader, noisy_loader):\n    inputs = inputs + 0.1 * noise\n    {body}\n",
         tags=frozenset({"cpu batches"}),
     ),
-    _loader(
-        "permutation and slices",
-        "train_x, train_y = make_samples(num_train, 1)\nval_set = TensorDataset(*make_samples(num_val, 2))\n" + _VAL,
-        loop="""
-permutation = torch.randperm(num_train)
-for start in range(0, num_train, batch_size):
-    chosen = permutation[start:start + batch_size]
-    inputs, targets = train_x[chosen], train_y[chosen]
-    {body}
-""",
-        tags=frozenset({"no loader"}),
-    ),
-    _loader(
-        "slices by number",
-        "train_x, train_y = make_samples(num_train, 1)\nval_set = TensorDataset(*make_samples(num_val, 2))\n"
-        + _VAL
-        + "num_batches = num_train // batch_size\n",
-        loop="""
-for i in range(num_batches):
-    inputs = train_x[i * batch_size:(i + 1) * batch_size]
-    targets = train_y[i * batch_size:(i + 1) * batch_size]
-    {body}
-""",
-        tags=frozenset({"no loader"}),
-    ),
-    _loader(
-        "shuffled numpy indices",
-        "train_x, train_y = make_samples(num_train, 1)\nval_set = TensorDataset(*make_samples(num_val, 2))\n" + _VAL,
-        imports=("import numpy as np", *_TENSOR),
-        loop="""
-order = np.arange(num_train)
-np.random.shuffle(order)
-for start in range(0, num_train, batch_size):
-    rows = order[start:start + batch_size]
-    inputs, targets = train_x[rows], train_y[rows]
-    {body}
-""",
-        tags=frozenset({"no loader"}),
-    ),
-    _loader(
-        "split tensors",
-        "train_x, train_y = make_samples(num_train, 1)\nval_set = TensorDataset(*make_samples(num_val, 2))\n" + _VAL,
-        loop="for inputs, targets in zip(train_x.split(batch_size), train_y.split(batch_size)):\n    {body}\n",
-        tags=frozenset({"no loader"}),
-    ),
-    _loader(
-        "generator function over batches",
-        "train_x, train_y = make_samples(num_train, 1)\nval_set = TensorDataset(*make_samples(num_val, 2))\n" + _VAL,
-        definitions="""
-def iterate_batches(features, labels, size):
-    order = torch.randperm(len(features))
-    for start in range(0, len(features), size):
-        chosen = order[start:start + size]
-        yield features[chosen], labels[chosen]
-""",
-        loop="for inputs, targets in iterate_batches(train_x, train_y, batch_size):\n    {body}\n",
-        tags=frozenset({"no loader"}),
-    ),
-    _loader(
+    loader(
         "buffers filled for each batch",
-        _SETS
+        SETS
         + "train_loader = DataLoader(train_set, batch_size=batch_size, shuffle=True, drop_last=True)\n"
-        + _VAL
+        + VAL
         + "feature_buffer = torch.zeros(batch_size, 16)\nlabel_buffer = torch.zeros(batch_size, dtype=torch.long)\n",
         loop="""
 for features, labels in train_loader:
@@ -361,9 +303,9 @@ for features, labels in train_loader:
 """,
         tags=frozenset({"cpu batches", "no gradient of inputs"}),
     ),
-    _loader(
+    loader(
         "buffers resized for each batch",
-        _SETS + SHUFFLED + "inputs = torch.empty(0)\ntargets = torch.empty(0, dtype=torch.long)\n",
+        SETS + SHUFFLED + "inputs = torch.empty(0)\ntargets = torch.empty(0, dtype=torch.long)\n",
         loop="""
 for features, labels in train_loader:
     inputs.resize_(features.size()).copy_(features)
@@ -372,9 +314,9 @@ for features, labels in train_loader:
 """,
         tags=frozenset({"cpu batches", "no gradient of inputs"}),
     ),
-    _loader(
+    loader(
         "prefetcher",
-        _SETS + SHUFFLED,
+        SETS + SHUFFLED,
         definitions="""
 class Prefetcher:
     def __init__(self, loader):
@@ -400,10 +342,10 @@ while inputs is not None:
     inputs, targets = prefetcher.next()
 """,
     ),
-    _loader(
+    loader(
         "loader that yields whole batches",
         "train_loader = DataLoader(Batches(num_train, batch_size), batch_size=None)\nval_set = TensorDataset(*make_samples(num_val, 2))\n"
-        + _VAL,
+        + VAL,
         imports=("from torch.utils.data import DataLoader, IterableDataset, TensorDataset",),
         definitions="""
 class Batches(IterableDataset):
@@ -417,9 +359,9 @@ class Batches(IterableDataset):
 """,
         tags=frozenset({"no length"}),
     ),
-    _loader(
+    loader(
         "stream of samples",
-        "train_loader = DataLoader(Stream(num_train), batch_size=batch_size)\nval_set = TensorDataset(*make_samples(num_val, 2))\n" + _VAL,
+        "train_loader = DataLoader(Stream(num_train), batch_size=batch_size)\nval_set = TensorDataset(*make_samples(num_val, 2))\n" + VAL,
         imports=("from torch.utils.data import DataLoader, IterableDataset, TensorDataset",),
         definitions="""
 class Stream(IterableDataset):
@@ -433,15 +375,15 @@ class Stream(IterableDataset):
 """,
         tags=frozenset({"no length"}),
     ),
-    _loader(
+    loader(
         "loader made in each epoch",
-        "train_set = TensorDataset(*make_samples(num_train, 1))\nval_set = TensorDataset(*make_samples(num_val, 2))\n" + _VAL,
-        loop="train_loader = DataLoader(train_set, batch_size=batch_size, shuffle=True)\n" + _PLAIN,
+        "train_set = TensorDataset(*make_samples(num_train, 1))\nval_set = TensorDataset(*make_samples(num_val, 2))\n" + VAL,
+        loop="train_loader = DataLoader(train_set, batch_size=batch_size, shuffle=True)\n" + PLAIN,
         tags=frozenset({"made late"}),
     ),
-    _loader(
+    loader(
         "endless generator",
-        _SETS + SHUFFLED + "batches = cycle(train_loader)\nsteps_per_epoch = num_train // batch_size\n",
+        SETS + SHUFFLED + "batches = cycle(train_loader)\nsteps_per_epoch = num_train // batch_size\n",
         definitions="""
 def cycle(loader):
     while True:
@@ -450,24 +392,11 @@ def cycle(loader):
 """,
         loop="for i in range(steps_per_epoch):\n    inputs, targets = next(batches)\n    {body}\n",
     ),
-    _loader(
+    loader(
         "progress bar",
-        _SETS + SHUFFLED,
-        imports=("from tqdm import tqdm", *_TENSOR),
+        SETS + SHUFFLED,
+        imports=("from tqdm import tqdm", *TENSOR),
         loop='for inputs, targets in tqdm(train_loader, desc=f"epoch {epoch}", leave=False):\n    {body}\n',
-    ),
-    _loader(
-        "random batches of a function",
-        "train_x, train_y = make_samples(num_train, 1)\nval_set = TensorDataset(*make_samples(num_val, 2))\n"
-        + _VAL
-        + "generator = torch.Generator().manual_seed(3)\n",
-        definitions="""
-def get_batch(features, labels, size, generator):
-    chosen = torch.randint(len(features), (size,), generator=generator)
-    return features[chosen], labels[chosen]
-""",
-        loop="for i in range(4):\n    inputs, targets = get_batch(train_x, train_y, batch_size, generator)\n    {body}\n",
-        tags=frozenset({"no loader"}),
     ),
 ]
 _TOKENS = """
@@ -508,10 +437,9 @@ SEQUENCES = [
         definitions=_TOKENS + collate,
         setup="train_loader = DataLoader(Sentences(num_train, 1), batch_size=batch_size, shuffle=True, collate_fn=collate)\n"
         "val_loader = DataLoader(Sentences(num_val, 2), batch_size=batch_size, collate_fn=collate)\n",
-        loop=_PLAIN,
+        loop=PLAIN,
         task="tokens",
         weight=4,
     )
     for how, collate in _PAD.items()
 ]
-DATA = [*LOADERS, *SEQUENCES]

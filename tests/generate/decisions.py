@@ -126,4 +126,95 @@ if unlocked:
 """,
         needs=_NEEDS,
     ),
+    Piece(
+        "decision: early stopping object that saves",
+        definitions="""
+class EarlyStopper:
+    def __init__(self, patience=2, delta=0.0, path="early.pt", trace_func=print):
+        self.patience, self.delta, self.path, self.trace_func = patience, delta, path, trace_func
+        self.counter = 0
+        self.best_score = None
+        self.early_stop = False
+        self.val_loss_min = np.inf
+
+    def __call__(self, val_loss, model):
+        score = -val_loss
+        if self.best_score is None:
+            self.best_score = score
+            self.save_checkpoint(val_loss, model)
+        elif score < self.best_score + self.delta:
+            self.counter += 1
+            self.trace_func(f"early stopping counter: {self.counter} out of {self.patience}")
+            if self.counter >= self.patience:
+                self.early_stop = True
+        else:
+            self.best_score = score
+            self.save_checkpoint(val_loss, model)
+            self.counter = 0
+
+    def save_checkpoint(self, val_loss, model):
+        self.trace_func(f"validation loss decreased ({self.val_loss_min:.6f} to {val_loss:.6f})")
+        torch.save(model.state_dict(), self.path)
+        self.val_loss_min = val_loss
+""",
+        imports=("import numpy as np",),
+        setup="early_stopping = EarlyStopper(patience=2)\n",
+        after="early_stopping(val_loss, model)\nif early_stopping.early_stop:\n    print('early stop')\n    break\n",
+        finish='model.load_state_dict(torch.load("early.pt"))\n',
+        needs=_NEEDS,
+        weight=2,
+    ),
+    Piece(
+        "decision: best accuracy, with its checkpoint",
+        setup="best_acc, best_epoch = 0.0, 0\n",
+        after="""
+if val_acc >= best_acc:
+    best_acc, best_epoch = val_acc, epoch
+    state = {"epoch": epoch + 1, "net": model.state_dict(), "best_acc": best_acc, "optimizer": optimizer.state_dict()}
+    torch.save(state, "checkpoint_best.pth")
+""",
+        finish="""
+best_state = torch.load("checkpoint_best.pth", weights_only=False)
+print("best epoch", best_state["epoch"], round(best_state["best_acc"], 6))
+""",
+        needs=_NEEDS,
+    ),
+    Piece(
+        "decision: the best few checkpoints",
+        imports=("import os",),
+        setup="top_checkpoints = []\n",
+        after="""
+name = f"top_{epoch}.pt"
+top_checkpoints.append((val_acc, name))
+torch.save(model.state_dict(), name)
+top_checkpoints.sort(key=lambda pair: pair[0], reverse=True)
+if len(top_checkpoints) > 2:
+    os.remove(top_checkpoints.pop()[1])
+""",
+        needs=_NEEDS,
+    ),
+    Piece(
+        "decision: rate divided when the validation does not improve",
+        setup='lowest, stale = float("inf"), 0\n',
+        after="""
+if val_loss < lowest:
+    lowest, stale = val_loss, 0
+else:
+    stale += 1
+if stale > 0:
+    optimizer.param_groups[0]["lr"] /= 10
+    print(f"rate is now {optimizer.param_groups[0]['lr']:.6f}")
+    if optimizer.param_groups[0]["lr"] < 1e-4:
+        break
+""",
+        needs=_NEEDS,
+    ),
+    Piece(
+        "decision: best of a list",
+        setup="val_accs_seen = []\n",
+        after='val_accs_seen.append(val_acc)\nif val_acc == max(val_accs_seen):\n    torch.save(model.state_dict(), "of_list.pt")\n',
+        finish='print("best epoch", int(np.argmax(val_accs_seen)), f"{max(val_accs_seen):.6f}")\n',
+        imports=("import numpy as np",),
+        needs=_NEEDS,
+    ),
 ]

@@ -109,4 +109,77 @@ def save_checkpoint(state, is_best, filename="checkpoint.pt"):
         finish='print(f"final norm {sum(p.detach().pow(2).sum() for p in model.parameters()).sqrt().item():.6f}")\n',
         weight=2,
     ),
+    Piece(
+        "files: a writer of scalars",
+        imports=("import json",),
+        definitions="""
+class Writer:
+    def __init__(self, path):
+        self.file = open(path, "w")
+
+    def add_scalar(self, tag, value, step):
+        self.file.write(json.dumps({"tag": tag, "value": round(float(value), 6), "step": step}) + "\\n")
+
+    def close(self):
+        self.file.close()
+""",
+        setup='writer = Writer("scalars.json")\n',
+        after='writer.add_scalar("train/loss", train_loss, epoch)\n',
+        finish="writer.close()\n",
+    ),
+    Piece(
+        "files: summary writer",
+        imports=("from torch.utils.tensorboard import SummaryWriter",),
+        setup='board = SummaryWriter("board")\n',
+        batch='board.add_scalar("batch/loss", loss.item(), epoch)\n',
+        after='board.add_scalar("train/loss", train_loss, epoch)\nboard.flush()\n',
+        finish="board.close()\n",
+        apart=("files",),  # named by the time and the process
+        weight=0.5,
+    ),
+    Piece(
+        "files: printed and written by a function",
+        definitions="""
+def print_log(text, path="printed.txt"):
+    print(text)
+    with open(path, "a") as f:
+        f.write(text + "\\n")
+""",
+        after='print_log(f"epoch {epoch} of the log: {train_loss:.6f}")\n',
+    ),
+    Piece(
+        "files: arrays of numpy",
+        imports=("import numpy as np",),
+        setup="curve = []\n",
+        after="curve.append(float(train_loss))\n",
+        finish='np.savetxt("curve.txt", np.array(curve), fmt="%.6f")\nnp.save("curve.npy", np.array(curve))\n',
+    ),
+    Piece(
+        "files: saved on every second epoch and at the end",
+        after="""
+if epoch % 2 == 0 or epoch == epochs - 1:
+    torch.save({"net": model.state_dict(), "loss": train_loss}, f"net_{epoch}.pth")
+""",
+    ),
+    Piece(
+        "files: output sent to a file, too",
+        imports=("import sys",),
+        definitions="""
+class Tee:
+    def __init__(self, path):
+        self.terminal = sys.stdout
+        self.log = open(path, "w")
+
+    def write(self, message):
+        self.terminal.write(message)
+        self.log.write(message)
+
+    def flush(self):
+        self.terminal.flush()
+        self.log.flush()
+""",
+        setup='sys.stdout = Tee("stdout.txt")\n',
+        finish="sys.stdout.flush()\n",
+        weight=0.7,
+    ),
 ]

@@ -104,6 +104,50 @@ TRAIN_LOSS = [
         "smoothed = loss.item() if smoothed is None else 0.9 * smoothed + 0.1 * loss.item()\n",
         "train_loss = smoothed\n",
     ),
+    _loss(
+        "running mean by increments",
+        "train_loss, batch_count = 0.0, 0\n",
+        "batch_count += 1\ntrain_loss += (loss.item() - train_loss) / batch_count\n",
+        "",
+    ),
+    _loss(
+        "an object with named totals",
+        "tracker = MetricTracker()\n",
+        'tracker.update("loss", loss.item(), n=len(targets))\n',
+        'train_loss = tracker.result()["loss"]\n',
+        definitions="""
+class MetricTracker:
+    def __init__(self):
+        self.totals, self.counts = {}, {}
+
+    def update(self, key, value, n=1):
+        self.totals[key] = self.totals.get(key, 0.0) + value * n
+        self.counts[key] = self.counts.get(key, 0) + n
+
+    def result(self):
+        return {key: self.totals[key] / self.counts[key] for key in self.totals}
+""",
+    ),
+    _loss(
+        "vector of totals",
+        "totals_vector = torch.zeros(2)\n",
+        "totals_vector[0] += loss.item() * targets.size(0)\ntotals_vector[1] += targets.size(0)\n",
+        "train_loss = (totals_vector[0] / totals_vector[1]).item()\n",
+    ),
+    _loss(
+        "numpy array appended to",
+        "loss_array = np.array([])\n",
+        "loss_array = np.append(loss_array, loss.item())\n",
+        "train_loss = loss_array.mean()\n",
+        imports=("import numpy as np",),
+    ),
+    _loss(
+        "history of all batches",
+        "first_of_epoch = len(loss_history)\n",
+        "loss_history.append(loss.item())\n",
+        "train_loss = sum(loss_history[first_of_epoch:]) / len(loss_history[first_of_epoch:])\n",
+        setup="loss_history = []\n",
+    ),
 ]
 _HITS = "(outputs.argmax(dim=1) == targets).sum().item()"
 MORE = [
@@ -194,8 +238,54 @@ for label, guess in zip(targets.tolist(), outputs.argmax(1).tolist()):
         task="rows",
     ),
     _loss("learning rate", "", "", "print(f\"epoch {epoch} lr {optimizer.param_groups[0]['lr']:.6f}\")\n"),
+    _loss(
+        "accuracy of a function, in meters",
+        "top1, top2_meter = AverageMeter(), AverageMeter()\n",
+        """
+acc1, acc2 = topk_accuracy(outputs, targets, topk=(1, 2))
+top1.update(acc1.item(), inputs.size(0))
+top2_meter.update(acc2.item(), inputs.size(0))
+""",
+        'print(f"train top1 {top1.avg:.4f} top2 {top2_meter.avg:.4f}")\n',
+        definitions=_METER
+        + """
+
+def topk_accuracy(output, target, topk=(1,)):
+    with torch.no_grad():
+        maxk = max(topk)
+        _, pred = output.topk(maxk, 1, True, True)
+        correct = pred.t().eq(target.view(1, -1).expand_as(pred.t()))
+        return [correct[:k].reshape(-1).float().sum(0) * (100.0 / target.size(0)) for k in topk]
+""",
+        task="rows",
+    ),
+    _loss(
+        "precision and recall from counts",
+        "tp, fp, fn = 0, 0, 0\n",
+        """
+positive, guessed = targets == 1, outputs.argmax(dim=1) == 1
+tp += (positive & guessed).sum().item()
+fp += (~positive & guessed).sum().item()
+fn += (positive & ~guessed).sum().item()
+""",
+        'print(f"train f1 {2 * tp / max(1, 2 * tp + fp + fn):.6f}")\n',
+        task="rows",
+    ),
+    _loss(
+        "window of the last losses",
+        "recent = deque(maxlen=3)\n",
+        'recent.append(loss.item())\nprint(f"step smoothed {sum(recent) / len(recent):.6f}")\n',
+        "",
+        imports=("from collections import deque",),
+    ),
+    _loss(
+        "time of the epoch",
+        "began = time.time()\n",
+        "",
+        'print(f"epoch took {time.time() - began < 1e6}")\n',
+        imports=("import time",),
+    ),
 ]
-_V = "with torch.no_grad():\n    for inputs, targets in val_loader:\n        {body}\n"
 
 
 def _validation(feature: str, start: str, batch: str, end: str, task: str = "rows", **kw: object) -> Piece:
@@ -269,6 +359,81 @@ val_words += real.sum().item()
 """,
         "val_loss = val_total / val_words\nval_acc = val_right / val_words\n",
         "tokens",
+        imports=_F,
+        tags=_TAG,
+    ),
+    _validation(
+        "means over len(loader)",
+        "val_loss, val_acc = 0.0, 0.0\n",
+        f"val_loss += F.cross_entropy(outputs, targets).item()\nval_acc += {_HITS}\n",
+        "val_loss /= len(val_loader)\nval_acc /= len(val_loader.dataset)\n",
+        imports=_F,
+        tags=_TAG,
+        excludes=frozenset({"own validation length"}),
+    ),
+    _validation(
+        "array of all outputs filled",
+        "scores_kept, labels_seen, filled = np.zeros((num_val, 3)), np.zeros(num_val, dtype=int), 0\n",
+        """
+scores_kept[filled:filled + len(targets)] = outputs.cpu().numpy()
+labels_seen[filled:filled + len(targets)] = targets.cpu().numpy()
+filled += len(targets)
+""",
+        """
+val_loss = float(((scores_kept[:filled] - np.eye(3)[labels_seen[:filled]]) ** 2).mean())
+val_acc = float((scores_kept[:filled].argmax(axis=1) == labels_seen[:filled]).mean())
+""",
+        imports=("import numpy as np",),
+        tags=_TAG,
+    ),
+    _validation(
+        "classes' accuracies averaged",
+        "val_total, val_seen, class_hits, class_counts = 0.0, 0, torch.zeros(3), torch.zeros(3)\n",
+        """
+guesses_now = outputs.argmax(dim=1)
+for k in range(3):
+    of_class = targets == k
+    class_hits[k] += (guesses_now[of_class] == k).sum().item()
+    class_counts[k] += of_class.sum().item()
+val_total += F.cross_entropy(outputs, targets).item() * len(targets)
+val_seen += len(targets)
+""",
+        "val_loss = val_total / val_seen\nval_acc = (class_hits / class_counts.clamp(min=1)).mean().item()\n",
+        imports=_F,
+        tags=_TAG,
+    ),
+    _validation(
+        "confusion matrix of numpy",
+        "val_losses, val_matrix = [], np.zeros((3, 3), dtype=int)\n",
+        """
+val_losses.append(F.cross_entropy(outputs, targets, reduction="none").cpu())
+np.add.at(val_matrix, (targets.cpu().numpy(), outputs.argmax(dim=1).cpu().numpy()), 1)
+""",
+        "val_loss = torch.cat(val_losses).mean().item()\nval_acc = np.trace(val_matrix) / val_matrix.sum()\n",
+        imports=(*_F, "import numpy as np"),
+        tags=_TAG,
+    ),
+    _validation(
+        "meters",
+        "val_meter, acc_meter = AverageMeter(), AverageMeter()\n",
+        """
+val_meter.update(F.cross_entropy(outputs, targets).item(), targets.size(0))
+acc_meter.update((outputs.argmax(dim=1) == targets).double().mean().item(), targets.size(0))
+""",
+        "val_loss, val_acc = val_meter.avg, acc_meter.avg\n",
+        imports=_F,
+        tags=_TAG,
+        definitions=_METER,
+    ),
+    _validation(
+        "lists in a dict",
+        'val_kept = {"scores": [], "labels": []}\n',
+        'val_kept["scores"].extend(outputs.cpu().tolist())\nval_kept["labels"].extend(targets.cpu().tolist())\n',
+        """
+val_scores, val_labels = torch.tensor(val_kept["scores"]), torch.tensor(val_kept["labels"])
+val_loss = F.cross_entropy(val_scores, val_labels).item()
+val_acc = (val_scores.argmax(dim=1) == val_labels).double().mean().item()
+""",
         imports=_F,
         tags=_TAG,
     ),

@@ -14,7 +14,7 @@ class Net(nn.Module):
     def forward(self, x):
         return self.fc2(torch.tanh(self.fc1(x)))
 """
-_BODY_AND_HEAD = """
+BODY_AND_HEAD = """
 class Net(nn.Module):
     def __init__(self, hidden=16, num_classes=3):
         super().__init__()
@@ -24,15 +24,15 @@ class Net(nn.Module):
 _PREDICT = "outputs = model(inputs)\n"
 
 
-def _model(feature: str, definitions: str = _MLP, setup: str = "model = Net()\n", task: str = "rows", **kw: object) -> Piece:
+def model(feature: str, definitions: str = _MLP, setup: str = "model = Net()\n", task: str = "rows", **kw: object) -> Piece:
     return Piece(f"model: {feature}", definitions=definitions, setup=setup, task=task, **kw)  # type: ignore[arg-type]
 
 
 MODELS = [
-    _model("plain module", weight=4),
-    _model("sequential", "", "model = nn.Sequential(nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 3))\n", weight=2),
-    _model("hidden size among the settings", setup="model = Net(hidden_size, num_classes=3)\n", settings={"hidden_size": 16}),
-    _model(
+    model("plain module", weight=4),
+    model("sequential", "", "model = nn.Sequential(nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 3))\n", weight=2),
+    model("hidden size among the settings", setup="model = Net(hidden_size, num_classes=3)\n", settings={"hidden_size": 16}),
+    model(
         "convolutions with batch norm and dropout",
         """
 class ConvBlock(nn.Module):
@@ -59,7 +59,7 @@ class Net(nn.Module):
         imports=("import torch.nn.functional as F",),
         weight=2,
     ),
-    _model(
+    model(
         "recurrent",
         """
 class Net(nn.Module):
@@ -76,7 +76,7 @@ class Net(nn.Module):
         return self.fc(out[:, -1])
 """,
     ),
-    _model(
+    model(
         "encoder and head apart",
         """
 class Encoder(nn.Module):
@@ -105,7 +105,7 @@ class Head(nn.Module):
         },
         tags=frozenset({"several"}),
     ),
-    _model(
+    model(
         "parts in a dict",
         """
 def build_models():
@@ -121,7 +121,7 @@ def build_models():
         imports=("import itertools",),
         tags=frozenset({"several"}),
     ),
-    _model(
+    model(
         "encoder with an optimizer of its own",
         """
 class Encoder(nn.Module):
@@ -141,9 +141,9 @@ class Encoder(nn.Module):
         },
         tags=frozenset({"several"}),
     ),
-    _model(
+    model(
         "a part that thaws",
-        _BODY_AND_HEAD
+        BODY_AND_HEAD
         + """
     def forward(self, x):
         return self.head(torch.tanh(self.body(x)))
@@ -152,9 +152,9 @@ class Encoder(nn.Module):
         tags=frozenset({"no gradient of inputs"}),
         weight=0.5,
     ),
-    _model(
+    model(
         "frozen part",
-        _BODY_AND_HEAD
+        BODY_AND_HEAD
         + """
     def forward(self, x):
         return self.head(self.body(x))
@@ -162,9 +162,9 @@ class Encoder(nn.Module):
         "model = Net()\nfor p in model.body.parameters():\n    p.requires_grad = False\n",
         values={"parameters": "filter(lambda p: p.requires_grad, model.parameters())"},
     ),
-    _model(
+    model(
         "frozen part, optimizer over the rest",
-        _BODY_AND_HEAD
+        BODY_AND_HEAD
         + """
     def forward(self, x):
         with torch.no_grad():
@@ -175,7 +175,7 @@ class Encoder(nn.Module):
         values={"parameters": "model.head.parameters()"},
         tags=frozenset({"no gradient of inputs"}),
     ),
-    _model(
+    model(
         "own initialisation",
         _MLP
         + """
@@ -187,7 +187,7 @@ def init_weights(m):
 """,
         "model = Net()\nmodel.apply(init_weights)\n",
     ),
-    _model(
+    model(
         "registry",
         _MLP
         + """
@@ -202,7 +202,7 @@ MODELS = {"net": Net, "wide": Wide}
         "model = MODELS[arch]()\n",
         settings={"arch": "wide"},
     ),
-    _model(
+    model(
         "registered by a decorator",
         """
 REGISTRY = {}
@@ -220,9 +220,9 @@ def register(name):
         + _MLP,
         'model = REGISTRY["mlp"](hidden=12)\n',
     ),
-    _model(
+    model(
         "features beside outputs",
-        _BODY_AND_HEAD
+        BODY_AND_HEAD
         + """
     def forward(self, x):
         features = self.body(x)
@@ -232,9 +232,9 @@ def register(name):
         values={"predict": "outputs, _ = model(inputs)\n"},
         tags=frozenset({"features"}),
     ),
-    _model(
+    model(
         "outputs in a dict",
-        _BODY_AND_HEAD
+        BODY_AND_HEAD
         + """
     def forward(self, x):
         features = torch.tanh(self.body(x))
@@ -244,9 +244,9 @@ def register(name):
         values={"predict": 'outputs = model(inputs)["logits"]\n'},
         tags=frozenset({"features"}),
     ),
-    _model(
+    model(
         "loss from its own forward",
-        _BODY_AND_HEAD
+        BODY_AND_HEAD
         + """
     def forward(self, x, y=None):
         logits = self.head(torch.tanh(self.body(x)))
@@ -259,9 +259,9 @@ def register(name):
         tags=frozenset({"own loss"}),
         weight=2,
     ),
-    _model(
+    model(
         "a method that computes the loss",
-        _BODY_AND_HEAD
+        BODY_AND_HEAD
         + """
     def forward(self, x):
         return self.head(torch.tanh(self.body(x)))
@@ -273,9 +273,9 @@ def register(name):
         batch="outputs = model(inputs)\nloss = model.loss(outputs, targets)\n",
         tags=frozenset({"own loss", "method"}),
     ),
-    _model(
+    model(
         "methods other than forward",
-        _BODY_AND_HEAD
+        BODY_AND_HEAD
         + """
     def encode(self, x):
         return torch.tanh(self.body(x))
@@ -289,7 +289,7 @@ def register(name):
         batch="features = model.encode(inputs)\noutputs = model.classify(features)\n",
         tags=frozenset({"features", "method"}),
     ),
-    _model(
+    model(
         "shared weights",
         """
 class Net(nn.Module):
@@ -304,11 +304,11 @@ class Net(nn.Module):
         return self.fc(torch.tanh(self.down(torch.tanh(self.up(x)))))
 """,
     ),
-    _model(
+    model(
         "a part that is never used",
         _MLP.replace("        self.fc2", "        self.auxiliary = nn.Linear(hidden, 2)\n        self.fc2"),
     ),
-    _model(
+    model(
         "own parameters",
         """
 class Net(nn.Module):
@@ -322,7 +322,7 @@ class Net(nn.Module):
         return self.scale * (x @ self.weight) + self.shift
 """,
     ),
-    _model(
+    model(
         "a buffer with a running mean",
         _MLP.replace("    def forward(self, x):\n", "    def forward(self, x):\n        x = self.center(x)\n").replace(
             "        self.fc2", '        self.register_buffer("mean", torch.zeros(16))\n        self.fc2'
@@ -335,7 +335,7 @@ class Net(nn.Module):
 """,
         weight=1.5,
     ),
-    _model(
+    model(
         "exponential moving average of the weights",
         _MLP
         + """
@@ -350,7 +350,7 @@ def update_ema(ema_model, model, decay=0.9):
         values={"after step": "update_ema(ema_model, model)\n", "predict": "outputs = ema_model(inputs)\n"},
         tags=frozenset({"ema"}),
     ),
-    _model(
+    model(
         "distilled from a frozen teacher",
         _MLP,
         "teacher = Net(hidden=20)\nteacher.eval()\nmodel = Net()\n",
@@ -363,23 +363,23 @@ distilled = F.kl_div(outputs.log_softmax(dim=1), soft, reduction="batchmean")
 """,
         values={"extra loss": "loss = loss + 0.5 * distilled\n", "modules": "teacher model", "predict": _PREDICT},
     ),
-    _model(
+    model(
         "data parallel",
         setup="model = nn.DataParallel(Net())\n",
         tags=frozenset({"parallel"}),
         weight=2,
     ),
-    _model(
+    model(
         "data parallel over listed devices",
         setup="model = Net()\nmodel = torch.nn.DataParallel(model, device_ids=[0])\n",
         tags=frozenset({"parallel"}),
     ),
-    _model(
+    model(
         "data parallel with several GPUs",
         setup="model = Net()\nif torch.cuda.device_count() > 1:\n    model = nn.DataParallel(model)\n",
         apart=("keys",),  # which keys it writes depends on the machine
     ),
-    _model(
+    model(
         "tagger of tokens",
         """
 class Tagger(nn.Module):
@@ -396,7 +396,7 @@ class Tagger(nn.Module):
         "model = Tagger()\n",
         task="tokens",
     ),
-    _model(
+    model(
         "tagger with attention and a mask",
         """
 class Tagger(nn.Module):

@@ -248,4 +248,118 @@ def update(optimizer, loss, max_norm=None):
 """,
         weight=2,
     ),
+    _step(
+        "rate of each iteration by a polynomial",
+        """
+iteration += 1
+current_lr = lr * (1 - iteration / max_iter) ** 0.9
+for group in optimizer.param_groups:
+    group["lr"] = current_lr
+"""
+        + _BACKWARD
+        + _STEP,
+        "iteration, max_iter = 0, epochs * len(train_loader) + 1\n",
+        excludes=frozenset({"no loader", "no length", "made late"}),
+    ),
+    _step(
+        "an object that steps and sets the rate",
+        "scheduled.zero_grad()\n{forward}\nloss.backward()\nscheduled.step_and_update_lr()\n",
+        "scheduled = ScheduledOptim(optimizer, lr, warmup_steps=4)\n",
+        definitions="""
+class ScheduledOptim:
+    def __init__(self, optimizer, base_lr, warmup_steps):
+        self._optimizer = optimizer
+        self.base_lr = base_lr
+        self.warmup_steps = warmup_steps
+        self.n_steps = 0
+
+    def step_and_update_lr(self):
+        self._update_learning_rate()
+        self._optimizer.step()
+
+    def zero_grad(self):
+        self._optimizer.zero_grad()
+
+    def _get_scale(self):
+        return min(self.n_steps ** -0.5, self.n_steps * self.warmup_steps ** -1.5)
+
+    def _update_learning_rate(self):
+        self.n_steps += 1
+        for group in self._optimizer.param_groups:
+            group["lr"] = self.base_lr * self._get_scale()
+""",
+    ),
+    _step(
+        "accumulated, and a step at the end of the epoch",
+        """
+{forward}
+(loss / 2).backward()
+batch_number += 1
+if batch_number % 2 == 0 or batch_number == len(train_loader):
+    optimizer.step()
+    optimizer.zero_grad()
+""",
+        start="batch_number = 0\noptimizer.zero_grad()\n",
+        excludes=frozenset({"uneven", "no loader", "no length", "made late"}),
+    ),
+    _step(
+        "norms of gradients kept",
+        _BACKWARD + "norms.append(float(torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)))\n" + _STEP,
+        start="norms = []\n",
+        after='print(f"epoch {epoch} mean norm {sum(norms) / len(norms):.6f} largest {max(norms):.6f}")\n',
+    ),
+    _step(
+        "two updates on each batch",
+        "for _ in range(2):\n    optimizer.zero_grad()\n    {forward}\n    loss.backward()\n    optimizer.step()\n",
+    ),
+    _step(
+        "two optimizers over one model",
+        "optimizer.zero_grad()\nfirst_optimizer.zero_grad()\n{forward}\nloss.backward()\noptimizer.step()\nfirst_optimizer.step()\n",
+        "first_optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad][:1], lr=0.02)\n",
+    ),
+    _step(
+        "sharpness-aware, by hand",
+        """
+optimizer.zero_grad()
+{forward}
+loss.backward()
+moved = []
+with torch.no_grad():
+    for p in model.parameters():
+        if p.grad is not None:
+            shift = 0.02 * p.grad / (p.grad.norm() + 1e-12)
+            p.add_(shift)
+            moved.append((p, shift))
+optimizer.zero_grad()
+{forward}
+loss.backward()
+with torch.no_grad():
+    for p, shift in moved:
+        p.sub_(shift)
+optimizer.step()
+""",
+        weight=0.7,
+        excludes=_named("several"),
+    ),
+    _step("mean of a loss that is one number", "optimizer.zero_grad()\n{forward}\nloss = loss.mean()\nloss.backward()\noptimizer.step()\n"),
+    _step(
+        "loss printed as a running mean",
+        _BACKWARD
+        + _STEP
+        + """
+shown += loss.item()
+since_shown += 1
+if since_shown == 2:
+    print(f"step loss {shown / 2:.6f}")
+    shown, since_shown = 0.0, 0
+""",
+        start="shown, since_shown = 0.0, 0\n",
+    ),
+    _step(
+        "epoch cut short",
+        _BACKWARD + _STEP + "batches_seen += 1\nif batches_seen >= 3:\n    break\n",
+        start="batches_seen = 0\n",
+        excludes=_named("cleaned_up"),
+        weight=0.5,
+    ),
 ]

@@ -153,7 +153,28 @@ def trainer_class(parts: Parts, rng: random.Random) -> Text:
     return Text(f"class Trainer:\n{init}\n{methods}\n\n" + main, 'if __name__ == "__main__":\n    main()\n')
 
 
+def phases(parts: Parts, rng: random.Random) -> Text:
+    """A loop over the two phases of an epoch."""
+    if not parts.validate:
+        return main_function(parts, rng)
+    both = 'for phase in ["train", "val"]:\n    if phase == "train":\n' + indented(parts.train, 2)
+    body = parts.setup + parts.epoch(both + "    else:\n" + indented(parts.validate, 2), "") + parts.finish
+    return Text(f"def main():\n{indented(body)}\n\n", 'if __name__ == "__main__":\n    main()\n')
+
+
+def fit_function(parts: Parts, rng: random.Random) -> Text:
+    """One function that trains for all epochs, which is given what `main` makes."""
+    later = parts.epoch(parts.train, parts.validate)
+    needed, results = _needed(f"{parts.epochs}\n" + later, assigned(parts.setup)), _results(later, parts.setup, parts.finish)
+    text = _function("fit", needed, later, results)
+    called = [name if i < 3 else f"{name}={name}" for i, name in enumerate(needed)]
+    body = parts.setup + _call("fit", called, results) + parts.finish
+    return Text(text + f"def main():\n{indented(body)}\n\n", 'if __name__ == "__main__":\n    main()\n')
+
+
 SHAPES = {
+    "phases": phases,
+    "a function for all epochs": fit_function,
     "top level": top_level,
     "main function": main_function,
     "functions with parameters": functions,
@@ -204,6 +225,17 @@ def json_file(values: Mapping[str, object]) -> Settings:
     return "", 'with open("config.json") as f:\n    config = json.load(f)\n', {name: f'config["{name}"]' for name in values}
 
 
+def class_of_constants(values: Mapping[str, object]) -> Settings:
+    fields = "".join(f"    {name} = {value!r}\n" for name, value in values.items())
+    return f"class Config:\n{fields}", "", {name: f"Config.{name}" for name in values}
+
+
+def function_of_arguments(values: Mapping[str, object]) -> Settings:
+    lines = [f'    parser.add_argument("--{name}", default={v!r}, type={type(v).__name__})\n' for name, v in values.items()]
+    text = "def parse_args():\n    parser = argparse.ArgumentParser()\n" + "".join(lines) + "    return parser.parse_args()\n"
+    return text, "opt_args = parse_args()\n", {name: f"opt_args.{name}" for name in values}
+
+
 BESIDE = {
     "module": lambda values: {"config.py": "".join(f"{name} = {value!r}\n" for name, value in values.items())},
     "JSON file": lambda values: {"config.json": json.dumps(dict(values), indent=4) + "\n"},
@@ -218,4 +250,6 @@ SETTINGS = {
     "dataclass": data_class,
     "module": module,
     "JSON file": json_file,
+    "class": class_of_constants,
+    "argparse in a function": function_of_arguments,
 }

@@ -43,7 +43,7 @@ def _top(tree: ast.Module) -> dict[str, ast.stmt]:
 
 
 class _Renamed(cst.CSTTransformer):
-    """Other expressions in the place of names; attributes, keywords and what is imported keep theirs."""
+    """Other expressions in the place of names; attributes, keywords, methods and what is imported keep theirs."""
 
     def __init__(self, names: Mapping[str, str]) -> None:
         self.names = {old: cst.parse_expression(new) for old, new in names.items()}
@@ -56,6 +56,9 @@ class _Renamed(cst.CSTTransformer):
 
     def leave_Arg(self, original_node: cst.Arg, updated_node: cst.Arg) -> cst.Arg:
         return updated_node.with_changes(keyword=original_node.keyword)
+
+    def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
+        return updated_node.with_changes(name=original_node.name)
 
     def leave_ImportFrom(self, original_node: cst.ImportFrom, updated_node: cst.ImportFrom) -> cst.ImportFrom:
         return original_node
