@@ -575,4 +575,48 @@ SCRIPTS |= {
     """
         + PLAIN
     ),
+    "outputs that a module keeps in a dict which each forward makes anew, by either of two ways": Script(
+        """
+    import sys
+
+    class Levels(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = nn.Linear(8, 8)
+            self.heads = nn.ModuleList([nn.Linear(8, 2) for _ in range(2)])
+
+        def forward(self, rows):
+            self.outputs = {}
+            for level in range(1, -1, -1):
+                rows = torch.tanh(self.body(rows))
+                if level in (0, 1):
+                    self.outputs[("scores", level)] = self.heads[level](rows)
+            return self.outputs
+
+    torch.manual_seed(0)
+    models = {"levels": Levels()}
+    optimizer = torch.optim.SGD(models["levels"].parameters(), lr=0.1)
+    shared = len(sys.argv) > 1
+
+    def process(rows, kinds):
+        if shared:
+            outputs = models["levels"](rows)
+        else:
+            outputs = models["levels"](2 * rows)
+        losses, total = {}, 0
+        for level in range(2):
+            loss = F.cross_entropy(outputs[("scores", level)], kinds)
+            losses["loss/{}".format(level)] = loss
+            total = total + loss
+        losses["loss"] = total / 2
+        return outputs, losses
+
+    for epoch in range(3):
+        for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+            outputs, losses = process(rows, kinds)
+            optimizer.zero_grad()
+            losses["loss"].backward()
+            optimizer.step()
+    """
+    ),
 }

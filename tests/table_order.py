@@ -55,6 +55,29 @@ SCRIPTS: dict[str, Script] = {
         """,
         same=("epoch",),
     ),
+    "devices that are chosen below a file that rank 0 writes, and samples that are read from files": Script(
+        f"""{NET}
+    class Stored(Dataset):
+        def __len__(self):
+            return len(x)
+
+        def __getitem__(self, i):
+            row = torch.load("rows.pt")[i]
+            return row, y[i]
+
+    def main():
+        torch.save(x, "rows.pt")
+        os.environ["CUDA_VISIBLE_DEVICES"] = "0"
+        feed = DataLoader(Stored(), batch_size=4, shuffle=False)
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        net = Net().to(device)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1){IN_MAIN}
+
+    if __name__ == "__main__":
+        main()
+        """,
+        same=("epoch",),
+    ),
     "devices that are chosen on a path that is not taken": Script(
         f"""{NET}
     def choose(devices):

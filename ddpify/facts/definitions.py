@@ -191,6 +191,18 @@ class Definitions:
         extents = self._record.extents.get(loop, [])
         return any(True for place in places for e in extents for _ in self._walk(self.steps(place), [(e.first, 0)], e))
 
+    def outlives(self, loop: ast.AST, obj: Obj, seen: frozenset[Obj] = frozenset()) -> bool:
+        """Whether a pass of a loop may come to an object by way of a place that held it before the pass."""
+        events, inside_of = self._events_by_object.get(obj, ()), self._inside_of(loop)
+        made = [i for (kind, node, _, value), indices in events if _makes(kind, node, value, obj) for i in indices]
+        if not made or not all(inside_of[self._point(i)] for i in made):
+            return True
+        held = [(o, name) for (o, name), value in self._memory.items() if obj in value.objs]
+        inside = {o for o, _ in held if isinstance(o, New) and o.path in COLLECTIONS}
+        places = {Place(o, name) for o, name in held if o not in inside}
+        places |= {Place(o, "", True) for o in inside - seen - {obj} if self.outlives(loop, o, seen | {obj})}
+        return self.exposed(loop, places.union(*(self.variable(node) for (_, node, _, _), _ in self._writes_of.get(obj, ()))))
+
     def happened_in(self, loop: ast.AST, kind: Kind) -> Iterator[Event]:
         """The events of a kind that happen while a loop runs, in functions that it calls, too; what is repeated is one."""
         record, found = self._record, dict[int, tuple[Kind, ast.AST, Value | None, Value]]()
@@ -467,6 +479,11 @@ class Definitions:
         return _grouped((found[0][1], found) for found in self._events if found[0][0] is Kind.ENTER)
 
     @cached_property
+    def _writes_of(self) -> dict[object, list[_Happened]]:
+        """The events that let a variable hold each object."""
+        return _grouped((o, found) for found in self._events if found[0][0] is Kind.WRITE for o in found[0][3].objs if isinstance(o, New))
+
+    @cached_property
     def _events_by_object(self) -> dict[object, list[_Happened]]:
         """The events that make each object, give it, or act on it."""
         return _grouped((obj, found) for found in self._events for obj in _concerned(*found[0]))
@@ -481,6 +498,11 @@ def _before_definition(steps: Sequence[Step], first: int) -> tuple[Sequence[Step
                 return out, False
             out.append(step)
     return out, True
+
+
+def _makes(kind: Kind, node: ast.AST, value: Value, obj: Obj) -> bool:
+    """Whether an event makes an object."""
+    return kind is Kind.MAKE or (kind is Kind.CALL and isinstance(obj, New) and obj.node is node and obj in value.objs)
 
 
 def _concerned(kind: Kind, node: ast.AST, base: Value | None, value: Value) -> set[Obj]:

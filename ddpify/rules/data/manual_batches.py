@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from ddpify.edits import Edit, InsertAfter, InsertBefore, Replace
 from ddpify.facts import batch_source, manual_batches
 from ddpify.facts.batch_source import BatchSource
-from ddpify.facts.model import Func, Lit, New, Part, Value, join
+from ddpify.facts.model import Func, Lit, New, Part, Tup, Value, join
 from ddpify.facts.tree import inside
 from ddpify.records import dataclass
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
@@ -205,7 +205,11 @@ def _size_at(context: Context, call: ast.AST, size: ast.expr | None) -> str:
         root = root.value
     if isinstance(root, ast.Name) and isinstance(function, ast.FunctionDef) and any(a.arg == root.id for a in function.args.args):
         passed = _argument(context, call, function, root.id)
+        if root is size and isinstance(passed, (ast.Tuple, ast.List)) and passed.elts:
+            passed = passed.elts[0]  # a shape begins with the size of the batch
         if passed is None or not (root is size or isinstance(passed, (ast.Name, ast.Attribute))):
+            return ""
+        if any(isinstance(o, Tup) for o in context.facts.after.value(passed).objs):
             return ""
         return context.source(passed) + context.source(size)[len(root.id) :]
     return context.source(size) if all(name in context.facts.after.of("__main__") for name in names) else ""

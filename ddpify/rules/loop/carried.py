@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from ddpify.edits import Edit
 from ddpify.facts.collect import TrainingLoop, loss_of
 from ddpify.facts.definitions import Place
-from ddpify.facts.model import join
+from ddpify.facts.model import New, join
 from ddpify.facts.writes import container
 from ddpify.records import replace
 from ddpify.rules.base import Change, Example, Finding, Proof
@@ -130,7 +130,9 @@ def is_read_later(context: Context, loop: TrainingLoop, node: ast.Assign | ast.A
     batches, tree = loop.batch or loop.epoch, context.facts.tree_of(node)
     if batches is None or (batches.node not in tree.ancestors(node) and _is_local(context, container(target))):
         return False
-    return context.facts.after.definitions.exposed(batches.node, _places(context, target))
+    definitions = context.facts.after.definitions
+    held = [p for p in _places(context, target) if not isinstance(p.owner, New) or definitions.outlives(batches.node, p.owner)]
+    return definitions.exposed(batches.node, held)
 
 
 def _is_local(context: Context, base: ast.expr) -> bool:

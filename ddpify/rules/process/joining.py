@@ -10,7 +10,7 @@ from ddpify.checks.order import JOINED, Order
 from ddpify.facts.model import Stack
 from ddpify.rules.base import Change
 from ddpify.rules.context import Context
-from ddpify.rules.process import cuda_visible_devices
+from ddpify.rules.process import cuda_visible_devices, runtime_module
 from ddpify.runtime import HELPERS
 
 _GROUP = ("import torch.distributed", "from torch.utils.data.distributed", "from torch.nn.parallel", "from apex.parallel")
@@ -57,10 +57,11 @@ def chooses_later(context: Context, first: ast.stmt) -> bool:
 
 def _uses(context: Context, changes: Sequence[Change]) -> Iterator[tuple[ast.AST, Stack]]:
     """What needs the group, or the device that is chosen with it: nodes, with the calls that they run under."""
-    run = context.facts.after
+    run, dist = context.facts.after, f"{context.names['dist']}."
     yield from ((c.node, c.stack) for c in run.trace.calls if c.method == "cuda" or "torch.cuda.set_device" in c.func.paths())
     for change in changes:
-        if any(n in HELPERS and HELPERS[n].group for n in change.needs) or any(line.startswith(_GROUP) for line in change.imports):
+        helped = any(n in HELPERS and HELPERS[n].group for n in change.needs) or any(line.startswith(_GROUP) for line in change.imports)
+        if helped or any(dist in text for text in runtime_module.texts_of(change.edits)):
             for node in (edit.node for edit in change.edits):
                 yield from ((context.tree.statement(node), stack) for stack in _stacks(context, context.tree.function(node)))
 

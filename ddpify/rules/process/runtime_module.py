@@ -109,7 +109,7 @@ def _part(context: Context, change: Change, file: str, name: str) -> Change:
         shared = context.facts.project.is_shared(file)
         edits = [_worded(context, _if_joined(context, e, change) if shared else e) for e in edits]
     dist = context.names["dist"]
-    group = [f"import torch.distributed as {dist}"] if any(f"{dist}." in text for text in _texts(edits)) else []
+    group = [f"import torch.distributed as {dist}"] if any(f"{dist}." in text for text in texts_of(edits)) else []
     imports = (*change.imports, *group, *(f"from {spelled(context, name, file)} import {n}" for n in _called(context, edits, file)))
     node = change.node if context.facts.tree_of(change.node).name == file else edits[0].node
     return replace(change, edits=tuple(edits), imports=imports, node=node, file=context.facts.trees[file].shown)
@@ -193,13 +193,14 @@ def _outside_docstring(context: Context, text: str) -> str:
     return '"""'.join(_with_calls(context, part, own=False) if i % 2 == 0 else part for i, part in enumerate(parts))
 
 
-def _texts(edits: Sequence[Edit]) -> list[str]:
+def texts_of(edits: Sequence[Edit]) -> list[str]:
+    """What edits write, with places for what they keep."""
     return [getattr(e, f.name) for e in edits for f in fields(e) if f.name in ("template", "code", "header")]
 
 
 def _called(context: Context, edits: Sequence[Edit], file: str) -> Iterator[str]:
     """The names of the module that a file's edits use."""
-    texts = _texts(edits)
+    texts = texts_of(edits)
     names = [n for n, _ in _ASKED.values()] if file != "__main__" else []
     if file != "__main__":
         names += [context.names[key] for key in NAMES if key not in (*_ASKED, "dist", "init_distributed")]
