@@ -98,6 +98,26 @@ SCRIPTS: dict[str, Script] = {
         """,
         same=("held",),
     ),
+    "pairs that a collate function stacks in a dict, compared with one another": Script(
+        """
+        def together(items):
+            return {"first": torch.stack([i[0] for i in items]), "second": torch.stack([i[1] for i in items]), "paired": True}
+
+
+        net = nn.Linear(8, 4)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        feed = DataLoader(TensorDataset(x, x.flip(1)), batch_size=8, shuffle=True, collate_fn=together, drop_last=True)
+        for epoch in range(3):
+            for batch in feed:
+                batch = {k: v.double() if torch.is_tensor(v) else v for k, v in batch.items()}
+                first, second = net(batch["first"]), net(batch["second"])
+                scores = F.normalize(first, dim=1) @ F.normalize(second, dim=1).t() / 0.5
+                loss = F.cross_entropy(scores, torch.arange(len(scores)))
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """
+    ),
     "a forward that compares the rows of its layers' outputs": Script(
         _net(
             "self.body = nn.Sequential(nn.Linear(8, 16), nn.Tanh())\nself.head = nn.Linear(16, 4)",

@@ -21,10 +21,10 @@ _KEEP = frozenset("long float double int bool half to cuda cpu type contiguous c
 _JOINS = frozenset("cat concat concatenate hstack vstack chain".split())
 
 
-def layouts(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, path_of: PathOf) -> list[Layout]:
-    """The layouts of the parts of the tuple that a function gives, or of the one thing."""
+def layouts(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, path_of: PathOf, of_dict: bool = False) -> list[Layout]:
+    """The layouts of the parts of the tuple that a function gives, or of the one thing; those of the entries of a dict, where asked."""
     names = [a.arg for a in (*function.args.posonlyargs, *function.args.args) if a.arg not in ("self", "cls")]
-    reader = _Reader(path_of, dict.fromkeys(names[:1], "list"))
+    reader = _Reader(path_of, dict.fromkeys(names[:1], "list"), of_dict)
     if isinstance(function, ast.Lambda):
         return reader.parts(function.body)
     returns = [n for n in scope_nodes(*function.body) if isinstance(n, ast.Return)]
@@ -64,11 +64,13 @@ def fills_up(function: ast.AST) -> bool:
 class _Reader:
     """What the names of a function hold, from statement to statement."""
 
-    def __init__(self, path_of: PathOf, names: dict[str, Layout]) -> None:
-        self.path_of = path_of
+    def __init__(self, path_of: PathOf, names: dict[str, Layout], of_dict: bool) -> None:
+        self.path_of, self.of_dict = path_of, of_dict
         self.names = names
 
     def parts(self, given: ast.expr) -> list[Layout]:
+        if self.of_dict and isinstance(given, ast.Dict):
+            return [self.layout(part) for part in given.values if not isinstance(part, ast.Constant)]
         return [self.layout(part) for part in (given.elts if isinstance(given, ast.Tuple) else [given])]
 
     def block(self, body: Sequence[ast.stmt]) -> None:

@@ -31,16 +31,19 @@ def _part(run: Interpreter, whole: Value, place: tuple[Obj, int], layout: collat
     return Value(frozenset(), origins, "sample", Shape(Base(place), sure=False, several=None))
 
 
-def layouts(run: Interpreter, collated: Value) -> list[collate.Layout]:
-    """How the one collate function that a loader may have lays out the parts of a batch; empty where it is not the project's own."""
+def layouts(run: Interpreter, collated: Value, of_dict: bool = False) -> list[collate.Layout]:
+    """How the one collate function that a loader may have lays out the parts of a batch; empty where it is not the project's own.
+
+    Those of the entries of a dict are told where `of_dict`.
+    """
     (only,) = collated.objs if len(collated.objs) == 1 else (None,)
     called = run.find(only.cls, "__call__") if isinstance(only, New) and only.cls is not None else None
     (func,) = called.objs if called is not None and len(called.objs) == 1 else (only,)
     if not isinstance(func, Func):
         return []
-    key = ("layouts", func.node)
+    key = ("layouts of a dict" if of_dict else "layouts", func.node)
     if key not in run.project.memo:
-        run.project.memo[key] = collate.layouts(func.node, lambda node: _path(run, func.file, node))
+        run.project.memo[key] = collate.layouts(func.node, lambda node: _path(run, func.file, node), of_dict)
     return run.project.memo[key]  # type: ignore[return-value]
 
 

@@ -286,8 +286,8 @@ def _may_vary_in_shape(context: Context, loss: Value) -> bool:
     for loader in loss.of_kind("batch"):
         collate = run.attribute(loader, "collate_fn")
         own = any(not (isinstance(o, Lit) and o.value is None) for o in collate.objs) and "default_collate" not in str(collate.paths())
-        known = collated.layouts(run.interpreter, collate) if own else []
-        if own and not (known and all(isinstance(layout, int) for layout in known)):
+        known = [collated.layouts(run.interpreter, collate, of_dict) for of_dict in (False, True)] if own else []
+        if own and not any(parts and all(isinstance(layout, int) for layout in parts) for parts in known):
             return True
     for call in run.trace.calls:
         longest = any(isinstance(o, Lit) and (o.value is True or o.value == "longest") for o in call.keywords.get("padding", NOTHING).objs)
