@@ -1261,6 +1261,24 @@ SCRIPTS: dict[str, Script] = {
         """,
     ),
     # --- what is told ---------------------------------------------------------------------------------------------------
+    "smoothed labels, some of which are ignored, with weights of classes or without": Script(
+        """
+        kinds = torch.where(torch.arange(len(y)) % 7 < 3, torch.full_like(y, -100), y)
+        feed = DataLoader(TensorDataset(x, kinds), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        plain = nn.CrossEntropyLoss(label_smoothing=0.2)
+        weight = torch.tensor([0.5, 3.0])
+        for epoch in range(2):
+            total = 0.0
+            for rows, labels in feed:
+                scores = net(rows)
+                loss = plain(scores, labels) + F.cross_entropy(scores, labels, weight=weight, ignore_index=-100, label_smoothing=0.1)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
     "statistics of the batch inside the model": Script(
         """
         class Centred(nn.Module):

@@ -118,10 +118,13 @@ def _on_all_ranks(context: Context, call: Call) -> bool:
 
 
 def _amount(context: Context, call: Call) -> str:
-    """What a loss divides by: the weights of valid targets, how many are valid, or how many were chosen; empty where that is not seen."""
+    """What a loss divides by: the weights of valid targets, how many are valid, or how many were chosen; empty where that is not seen.
+
+    Smoothed labels are divided by the same (https://github.com/pytorch/pytorch/blob/main/aten/src/ATen/native/LossNLL.cpp).
+    """
     node, chosen = call.node, all(v.scale == "chosen" for v in call.args[:2])
     options = _weight_and_ignored(context, call, chosen)
-    if options is None or len(node.args) < 2 or any(k.arg in ("label_smoothing", "reduction") for k in node.keywords):
+    if options is None or len(node.args) < 2 or any(k.arg == "reduction" for k in node.keywords):
         return ""
     weight, ignored = options
     target = context.source(node.args[1])
@@ -142,7 +145,7 @@ def _weight_and_ignored(context: Context, call: Call, chosen: bool) -> tuple[str
         return context.source(weight) if weight else "", context.source(ignored) if ignored else ""
     instances = call.func.instances()
     known = chosen or all(_is_weighted(o.path) for o in instances)
-    if not instances or not known or any((o, "label_smoothing") in run.memory for o in instances):
+    if not instances or not known:
         return None
     attributes = {a: f"{context.source(node.func)}.{a}" for o in instances for a in ("weight", "ignore_index") if (o, a) in run.memory}
     return attributes.get("weight", ""), attributes.get("ignore_index", "")
