@@ -193,6 +193,27 @@ SCRIPTS: dict[str, Script] = {
             F.cross_entropy(model(data), target).backward()
             optimizer.step()
 """),
+    "a generator that the system seeds anew in every epoch": Script("""
+        import numpy as np
+
+        class Noisy(Dataset):
+            def __len__(self):
+                return 42
+
+            def __getitem__(self, i):
+                gain = np.random.uniform(0.7, 1.0)
+                return x[i] * float(gain > 0), int(y[i])
+
+        net = nn.Linear(8, 2)
+        feed = DataLoader(Noisy(), batch_size=6, shuffle=True)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            np.random.seed()
+            for rows, kinds in feed:
+                sgd.zero_grad()
+                F.cross_entropy(net(rows), kinds).backward()
+                sgd.step()
+    """),
     "seeds that every epoch sets": Script("""
     import numpy as np
 

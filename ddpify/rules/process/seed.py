@@ -326,8 +326,15 @@ def _undisclosed(context: Context) -> Iterator[Change | Finding]:
     yield from _reordered(context)
     calls = (c for c in context.facts.after.trace.calls if not c.node.args and not c.node.keywords)
     why = "this generator is seeded by the operating system: it draws different numbers on each rank"
-    for node in dict.fromkeys(call.node for call in calls if call.func.paths() & _SEEDED_BY_SYSTEM):
+    asked = [call for call in calls if call.func.paths() & _SEEDED_BY_SYSTEM and not _goes_on_by_itself(context, call)]
+    for node in dict.fromkeys(call.node for call in asked):
         yield context.manual(CODE, node, why, "give it a seed that is the same on all ranks")
+
+
+def _goes_on_by_itself(context: Context, call: Call) -> bool:
+    """Whether the generator that all use is seeded anew while training, where each rank draws its own numbers anyway."""
+    of_all = call.func.paths() <= {*_SEEDS.values(), "torch.seed"}
+    return of_all and bool(context.facts.loops) and all(_in_loops_of(call, loop.backward) for loop in context.facts.loops)
 
 
 def _reordered(context: Context) -> Iterator[Change | Finding]:
