@@ -392,6 +392,35 @@ SCRIPTS: dict[str, Script] = {
 """,
         told=("DDP301",),
     ),
+    "a collate function that leaves out some entries of each sample": Script(
+        """
+    class Named(Dataset):
+        def __len__(self):
+            return 36
+
+        def __getitem__(self, i):
+            return {"rows": x[i], "kind": int(y[i]), "idx": i}
+
+    def put_together(samples):
+        if isinstance(samples[0], torch.Tensor):
+            return torch.stack(samples, 0)
+        elif isinstance(samples[0], int):
+            return torch.LongTensor(samples)
+        elif isinstance(samples[0], dict):
+            return {key: put_together([s[key] for s in samples]) for key in samples[0] if key.find("idx") < 0}
+        raise TypeError(type(samples[0]))
+
+    loader = DataLoader(Named(), batch_size=6, shuffle=True, collate_fn=put_together)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for batch in loader:
+            loss = F.cross_entropy(model(batch["rows"]), batch["kind"])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+""",
+    ),
     "an own sampler seeded by the system": Script(
         """
     import numpy as np

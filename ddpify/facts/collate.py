@@ -130,13 +130,20 @@ class _Reader:
     def is_thinned(self, node: ast.AST) -> bool:
         """Whether samples may be left out of what is computed, or have several rows in it."""
         for part in ast.walk(node):
-            if isinstance(part, ast.comprehension) and part.ifs:
+            if isinstance(part, ast.comprehension) and part.ifs and not self.is_of_one_sample(part.iter):
                 return True
             if isinstance(part, ast.Call) and last_name(part.func) in {*_JOINS, "filter", "compress", "extend"}:
                 return True
             if isinstance(part, ast.Name) and self.names.get(part.id) == "thinned":
                 return True
         return False
+
+    def is_of_one_sample(self, node: ast.expr) -> bool:
+        """Whether something is a sample, `batch[0]`, or the names of its entries: to leave some of these out leaves no sample out."""
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("keys", "items", "values"):
+            node = node.func.value
+        one = isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, int)
+        return one and self.is_list(node.value)  # type: ignore[attr-defined]
 
     def layout(self, node: ast.expr) -> Layout:
         """How what an expression gives is laid out."""
