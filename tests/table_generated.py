@@ -851,3 +851,60 @@ _SHUFFLED = """
 SCRIPTS["rows, and a number, that a function is given, changes and gives back"] = Script(
     _SHUFFLED.format(names="rows, kinds, level"), same=("total",)
 )
+_COUNTED = """
+    class Score:
+        def __init__(self):
+            self.right, self.total = 0, 0
+
+        def note(self, hit):
+            self.right += hit
+            self.total += 1
+
+    {define}
+
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        seen = {start}
+        for inputs, targets in loader:
+            outputs = model(inputs)
+            loss = F.cross_entropy(outputs, targets)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            {count}
+        print("seen", {shown})
+    """
+_ROWS = """
+    def rows(outputs):
+        count = 0
+        for row in outputs:
+            count += 1
+        return count
+"""
+_NOTED = """
+    def note(seen, outputs, targets):
+        for i in range(len(targets)):
+            if outputs[i].argmax() == targets[i]:
+                seen.note(1)
+            else:
+                seen.note(0)
+"""
+_OBJECT = "seen.right, seen.total"
+SCRIPTS |= {
+    f"counted {how}": Script(_COUNTED.format(define=define, start=start, count=count, shown=shown), same=("seen",), told=told)
+    for how, define, start, count, shown, told in (
+        ("by a function, sample by sample", _ROWS, "0", "seen += rows(outputs)", "seen", ()),
+        ("by a generator over samples", "", "0", "seen += sum(1 for row in outputs)", "seen", ()),
+        ("by the numbers of samples", "", "0", "for i in range(len(targets)):\n                seen += 1", "seen", ()),
+        ("in a list, sample by sample", "", "[0, 0]", "for label in targets:\n                seen[int(label)] += 1", "seen", ()),
+        ("by an object, sample by sample", "", "Score()", "for i in range(len(targets)):\n                seen.note(1)", _OBJECT, ()),
+        ("by an object, by the samples' answers", _NOTED, "Score()", "note(seen, outputs, targets)", _OBJECT, ("DDP404",)),
+        ("by an object, by each batch's loss", "", "Score()", "seen.note(1 if loss.item() < 0.6 else 0)", _OBJECT, ("DDP404",)),
+        ("by an object, where the loss is low", "", "Score()", "if loss.item() < 0.6:\n                seen.note(1)", _OBJECT, ("DDP404",)),
+        ("in a tensor, by each batch's loss", "", "torch.zeros(2)", "seen[0] += 1 if loss.item() < 0.6 else 0", "seen", ("DDP404",)),
+        ("as a flag, where the loss is low", "", "False", "if loss.item() < 0.6:\n                seen = True", "seen", ("DDP404",)),
+        ("in a set, where the loss is low", "", "set()", "if loss.item() < 0.6:\n                seen.add(epoch)", "seen", ("DDP404",)),
+    )
+}

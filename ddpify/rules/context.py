@@ -236,6 +236,10 @@ class Context:
         """Whether a value is computed from a batch of a sharded loader."""
         return any(o.kind == "batch" and o.of in self.sharded_loaders for o in value.origins)
 
+    def chosen_by_own_batch(self, value: Value) -> bool:
+        """Whether a value was set, added to or left as it was under a condition that a batch of a sharded loader decides."""
+        return any(o.kind == "decided" and o.of in self.sharded_loaders for o in value.origins)
+
     def broadcasts(self, node: ast.AST) -> bool:
         """Whether a function of the project, or a call of one, broadcasts an object: ranks agree on what it is about."""
         run = self.facts.after

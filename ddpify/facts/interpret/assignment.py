@@ -11,6 +11,7 @@ from ddpify.facts.interpret.state import ELEMENT, UNNAMED, Interpreter
 from ddpify.facts.model import (
     NOTHING,
     Func,
+    Lit,
     New,
     Obj,
     Origin,
@@ -216,6 +217,8 @@ def execute_augassign(run: Interpreter, node: ast.AugAssign) -> bool:
     run.note(node.target, old)
     if isinstance(node.op, (ast.Add, ast.Sub)) and value.scale == "other" and _is_of_one_sample(run, node.value):
         value = Value(value.objs, value.origins, "sum")
+    elif isinstance(node.op, (ast.Add, ast.Sub)) and (samples := _counted(run, value)):
+        value = Value(value.objs, value.origins | samples, "sum")
     given = by_class(run, node.op, old, value, node, "i")
     new = run.binary(node.op, old, value, node) if given is None else given
     if any(o.path in library.COLLECTIONS for o in old.instances()):
@@ -226,6 +229,14 @@ def execute_augassign(run: Interpreter, node: ast.AugAssign) -> bool:
         new = old
     assign(run, node.target, marked_as_kept(run, node, node.target, new))
     return True
+
+
+def _counted(run: Interpreter, value: Value) -> frozenset[Origin]:
+    """The batches over whose samples a loop runs that adds a number of the script's own: the total tells how many there are."""
+    number = bool(value.objs) and all(isinstance(o, Lit) and isinstance(o.value, (int, float)) for o in value.objs)
+    if not number or value.origins or not run.loops or not run.per_sample(run.loops[-1].over):
+        return frozenset()
+    return frozenset(o for o in library.mixed([run.loops[-1].element], {}).origins if o.kind == "batch")
 
 
 def _is_of_one_sample(run: Interpreter, node: ast.expr) -> bool:

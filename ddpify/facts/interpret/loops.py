@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 
-from ddpify.facts import library
+from ddpify.facts import library, tensors
 from ddpify.facts.interpret.assignment import as_said
 from ddpify.facts.interpret.branches import decide
 from ddpify.facts.interpret.literals import literal, literal_keys, marked_as_literal
@@ -221,7 +221,9 @@ def evaluate_comprehension(run: Interpreter, node: ast.ListComp | ast.SetComp | 
     for generator in node.generators:
         over = run.expression(generator.iter)
         element = run.element(over, node)
-        samples |= per_sample(run, over)
+        if per_sample(run, over, numbered=False):  # as many entries as there are samples
+            samples = True
+            chosen |= frozenset(o for o in library.mixed([element], {}).origins if o.kind == "batch")
         run.loops = (*run.loops, Loop(node, run.frame.file, over, element))
         run.assign(generator.target, element)
         for test in generator.ifs:
@@ -279,13 +281,15 @@ def _reads(test: ast.expr, whole: ast.Name) -> bool:
     return same(test, whole) or any(_reads(n, whole) for n in ast.iter_child_nodes(test) if isinstance(n, ast.expr))
 
 
-def per_sample(run: Interpreter, over: Value) -> bool:
-    """Whether iterating over a value gives one sample of a batch at a time."""
+def per_sample(run: Interpreter, over: Value, numbered: bool = True) -> bool:
+    """Whether iterating over a value gives one sample of a batch at a time, or where `numbered` the number of one."""
     if not over.objs:
         return over.scale == "sample" and not (over.shape is not None and over.shape.several)
     inner = [run.memory.get((o, "iterable"), NOTHING) for o in over.instances() if o.path == "enumerate"]
     inner += [v for o in over.instances() if o.path == "zip" for v in run.memory.numbered(o)]
-    return any(per_sample(run, v) for v in inner)
+    ranges = (o for o in over.instances() if o.path == "range" and numbered and len(getattr(o.node, "args", ())) < 3)
+    ends = (run.memory.get((o, tensors.ENDS), NOTHING) for o in ranges)
+    return any(per_sample(run, v, numbered) for v in inner) or any(end.scale == "count" for end in ends)
 
 
 def _spelled_dict(run: Interpreter, node: ast.DictComp, saved: dict[str, Value] | None) -> Value:

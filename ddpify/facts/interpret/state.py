@@ -430,8 +430,8 @@ class Interpreter(ABC):
         """What `left + right` is."""
 
     @abstractmethod
-    def per_sample(self, over: Value) -> bool:
-        """Whether iterating over a value gives one sample of a batch at a time."""
+    def per_sample(self, over: Value, numbered: bool = True) -> bool:
+        """Whether iterating over a value gives one sample of a batch at a time, or where `numbered` the number of one."""
 
     @abstractmethod
     def element(self, over: Value, node: ast.AST | None = None) -> Value:

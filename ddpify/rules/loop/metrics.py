@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import ast
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ddpify.edits import InsertAfter, Replace
 from ddpify.facts import batch_source, manual_batches
@@ -308,10 +308,10 @@ def _data_sets(context: Context, loop: Batches) -> frozenset[New]:
     return sets if over <= set(context.facts.loaders) else frozenset()
 
 
-def _output_calls(context: Context) -> Iterator[Call]:
-    """Calls that print, log or write something computed from a rank's own batches."""
+def _output_calls(context: Context, also: Callable[[Value], bool] = lambda value: False) -> Iterator[Call]:
+    """Calls that print, log or write something computed from a rank's own batches, or of which something else holds."""
     for call, _ in effects(context.facts.after):
-        if any(context.from_sharded_data(v) for v in _inner(context, call)):
+        if any(context.from_sharded_data(v) or also(v) for v in _inner(context, call)):
             yield call
 
 
@@ -345,8 +345,9 @@ def unreduced_numbers(context: Context) -> Iterator[Finding]:
     """What a converted script still shows, compares or schedules of one rank's own numbers after a training loop."""
     loops = set(_loops(context))
     message, fix = "this value is computed from one rank's part of the data, not from all of it", "sum or average it over the ranks first"
-    for call in _output_calls(context):
-        scales = {v.scale for v in _inner(context, call) if context.from_sharded_data(v)}
+    for call in _output_calls(context, context.chosen_by_own_batch):
+        own = [v for v in _inner(context, call) if context.from_sharded_data(v) or context.chosen_by_own_batch(v)]
+        scales = {v.scale for v in own}
         of_rows = scales <= {"sample", "count"} or of_one_batch(context, call.node)  # shown as rank 0's own, and said so
         if not (of_rows or any(loop.node in loops for loop in call.loops) or "torch.save" in call.func.paths()):
             yield context.manual(CODE, call.node, message, fix)

@@ -210,10 +210,11 @@ def _cells(var: Variable) -> Reduction | None:
     """A list, a dict or an array whose elements are added to."""
     context, live, element = var.context, var.live, var.element
     keyed = any(context.from_sharded_data(k) for w in live.writes for k in _keys(context, w))
-    own = keyed or context.from_sharded_data(live.value) or (context.from_sharded_data(element) and not _reduced_each_time(var))
+    counted = _counts_samples(var)
+    own = keyed or counted or context.from_sharded_data(live.value) or (context.from_sharded_data(element) and not _reduced_each_time(var))
     if not own and not var.sharded:
         return None
-    scales = {var.added(w).scale for w in live.writes if w.added is not None} or {element.scale}
+    scales = {var.added(w).scale or ("sum" if counted else None) for w in live.writes if w.added is not None} or {element.scale}
     shares = {var.share(scale) for scale in scales}
     known = var.sharded or scales <= {*_REDUCED, "sample"} or (scales == {None} and keyed)
     keyed_dict = keyed and any(o.path in DICTS for o in var.objs)
