@@ -73,6 +73,8 @@ def convert(script: Generated) -> Converted:
             return Converted(error=traceback.format_exc())
         if done.status != "convert":
             return Converted(error=f"{done.status}: {done.reason}")
+        if failed := [f.message for f in done.findings if f.code in ("DDP901", "DDP904")]:
+            return Converted(error=failed[0])
         found = [f"{f.code} {Path(f.file).name}:{f.line} {f.message}" for f in done.findings if f.level >= Safety.REVIEW]
         found += [f"{c.code} {Path(c.file).name}:{c.line} {c.why}" for c in done.changes if c.level >= Safety.REVIEW]
         modules = tuple((str(module.path.relative_to(name)), module.code) for module in done.edited)
