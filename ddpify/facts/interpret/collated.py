@@ -41,7 +41,7 @@ def layouts(run: Interpreter, collated: Value, of_dict: bool = False) -> list[co
     (func,) = called.objs if called is not None and len(called.objs) == 1 else (only,)
     if not isinstance(func, Func):
         return []
-    key = ("layouts of a dict" if of_dict else "layouts", func.node)
+    key = ("entries" if of_dict else "layouts", func.node)
     if key not in run.project.memo:
         run.project.memo[key] = collate.layouts(func.node, lambda node: _path(run, func.file, node), of_dict)
     return run.project.memo[key]  # type: ignore[return-value]
