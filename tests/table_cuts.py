@@ -1180,3 +1180,100 @@ SCRIPTS |= {
         """,
     ),
 }
+
+SCRIPTS["batches and a rest that an object makes for training and for an evaluation, and a model made where it is passed"] = Script(
+    """
+    class Batches:
+        def __init__(self, rows, batch_size, device):
+            self.rows, self.batch_size, self.device = rows, batch_size, device
+            self.whole = len(rows) // batch_size
+            self.residue = len(rows) % batch_size != 0
+            self.index = 0
+
+        def to_tensors(self, rows):
+            points = torch.tensor([row[0] for row in rows]).to(self.device)
+            lengths = torch.tensor([row[2] for row in rows]).to(self.device)
+            return (points, lengths), torch.tensor([row[1] for row in rows]).to(self.device)
+
+        def __next__(self):
+            if self.residue and self.index == self.whole:
+                rows = self.rows[self.index * self.batch_size: len(self.rows)]
+                self.index += 1
+                return self.to_tensors(rows)
+            elif self.index >= self.whole:
+                self.index = 0
+                raise StopIteration
+            else:
+                rows = self.rows[self.index * self.batch_size: (self.index + 1) * self.batch_size]
+                self.index += 1
+                return self.to_tensors(rows)
+
+        def __iter__(self):
+            return self
+
+        def __len__(self):
+            return self.whole + self.residue
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.Linear(8, 2)
+
+        def forward(self, given):
+            return self.inner(given[0])
+
+
+    def build(rows):
+        batches = Batches(rows, 8, "cpu")
+        return batches
+
+
+    def judge(net, batches):
+        net.eval()
+        right = 0
+        with torch.no_grad():
+            for given, kinds in batches:
+                right += (net(given).argmax(1) == kinds).sum().item()
+        return right
+
+
+    def train(net, batches, held):
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        net.train()
+        for epoch in range(3):
+            for i, (given, kinds) in enumerate(batches):
+                net.zero_grad()
+                loss = F.cross_entropy(net(given), kinds)
+                loss.backward()
+                optimizer.step()
+            print("right", judge(net, held))
+            net.train()
+
+
+    torch.manual_seed(0)
+    data = [(row.tolist(), kind.item(), i) for i, (row, kind) in enumerate(zip(x, y))]
+    train(Net(), build(data[:36]), build(data[30:]))
+    """,
+    same=("right",),
+)
+SCRIPTS["the rows of each part of a batch, kept in a tuple of as many"] = Script(
+    """
+    torch.manual_seed(0)
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+
+    def given(rows, kinds):
+        return rows, kinds, torch.arange(float(len(rows)))
+
+
+    for epoch in range(3):
+        for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+            batch = tuple(part.contiguous().detach() for part in given(rows, kinds))
+            loss = F.cross_entropy(net(batch[0]), batch[1])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """
+)

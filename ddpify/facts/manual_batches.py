@@ -97,7 +97,7 @@ def _slice(run: Run, tree: Tree, node: ast.Subscript) -> BatchSource | None:
 
 
 def _rests(tree: Tree, found: Mapping[ast.AST, BatchSource]) -> Iterator[BatchSource]:
-    """The rows that are left for a loop's last batch, `x[i:]`, where another branch of an `if` cuts `x[i : i + size]`."""
+    """The rows left for a loop's last batch, `x[i:]` or `x[i : len(x)]`, where another branch of an `if` cuts `x[i : i + size]`."""
     cuts = [(cut.node, cut.size) for cut in found.values() if cut.kind == "rows" and cut.node in tree.parent]
     for node, size in cuts:
         if not (isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice)):
@@ -105,9 +105,18 @@ def _rests(tree: Tree, found: Mapping[ast.AST, BatchSource]) -> Iterator[BatchSo
         for branch in (up for up in tree.path(node) if isinstance(tree.parent.get(up), ast.If)):
             for other in ast.walk(tree.parent[branch]):
                 match other:
-                    case ast.Subscript(value=rows, slice=ast.Slice(lower=ast.expr() as start, upper=None, step=None), ctx=ast.Load()):
-                        if node.slice.lower is not None and same(rows, node.value) and same(start, node.slice.lower):
+                    case ast.Subscript(value=rows, slice=ast.Slice(lower=ast.expr() as start, upper=upper, step=None), ctx=ast.Load()):
+                        same_start = node.slice.lower is not None and same(start, node.slice.lower)
+                        if same_start and same(rows, node.value) and (upper is None or goes_to_the_end(other, upper)):
                             yield BatchSource("rows", other, size)
+
+
+def goes_to_the_end(node: ast.Subscript, upper: ast.expr) -> bool:
+    """Whether a slice goes to the end of what it is taken from: `x[i : len(x)]`."""
+    match upper:
+        case ast.Call(func=ast.Name(id="len"), args=[of]):
+            return same(of, node.value)
+    return False
 
 
 def _order(run: Run, node: ast.expr) -> ast.Call | None:

@@ -28,6 +28,11 @@ _MOVED = (
     (r"^torchdata\.stateful_dataloader\.(stateful_dataloader\.)?StatefulDataLoader$", "torch.utils.data.DataLoader"),
     (r"^(numpy|np)\.", "numpy."),
 )
+# Modules of Python 2, which scripts import where those of Python 3 are missing.
+_OF_PYTHON_2 = {
+    "urlparse": "urllib.parse", "urllib2": "urllib.request", "httplib": "http.client", "cPickle": "pickle", "Queue": "queue",
+    "ConfigParser": "configparser", "StringIO": "io", "cStringIO": "io", "__builtin__": "builtins", "thread": "_thread",
+}  # fmt: skip
 
 
 def _start(pattern: str) -> str:
@@ -46,4 +51,5 @@ def canonical(path: str) -> str:
         for start, pattern, to in _RULES:
             if path.startswith(start):  # few patterns are ever compiled
                 path = re.sub(pattern, to, path, count=1)
-    return path
+    first, dot, rest = path.partition(".")
+    return f"{_OF_PYTHON_2[first]}{dot}{rest}" if first in _OF_PYTHON_2 else path

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Hashable, Iterator, Mapping
-from itertools import islice
+from itertools import islice, pairwise
 
 from ddpify.facts import library, pickled
 from ddpify.facts.collect import Facts, TrainedModel, first_order, made_instead, training_calls
 from ddpify.facts.model import NOTHING, Call, Func, Lit, Method, New, Obj, Part, Store, Value
 from ddpify.facts.runs import Run, run, run_by
-from ddpify.facts.tree import Tree, arguments, own_nodes, same, structure
+from ddpify.facts.tree import Tree, arguments, inside, own_nodes, same, structure
 from ddpify.records import replace
 
 Event = tuple[int, ast.AST, tuple[ast.AST, ...]]  # when it happens, the call or store, and the calls that it runs under
@@ -224,6 +224,7 @@ def candidates(facts: Facts, model: TrainedModel, train: Call | None = None) -> 
                     if len(seen) > (8 if run.interpreter.spent < 10_000 else 2):
                         return
     yield from _taken_up(facts, model, first, writes(facts, model, first.order, True, around)[-1:])
+    yield from _at_entries(facts, model, first)
     for tree, statement in places:  # what another object holds it as
         for text in _names_of_model(facts, tree, statement, model, True):
             yield statement, ast.parse(text, mode="eval").body
@@ -239,6 +240,18 @@ def _taken_up(facts: Facts, model: TrainedModel, train: Call, last: list[Event])
             tree = facts.tree_of(store.node)
             if store.node in tree.parent and isinstance(tree.statement(store.node), ast.Assign):
                 yield tree.statement(store.node), store.node
+
+
+def _at_entries(facts: Facts, model: TrainedModel, train: Call) -> Iterator[tuple[ast.stmt, ast.expr]]:
+    """The first statements of the functions that run the training, and their parameters that a model is which a call's argument makes."""
+    for call, there in pairwise((*train.stack, train.node)):
+        tree = facts.tree_of(there)
+        function = tree.function(there)
+        made_there = any(isinstance(o, New) and o.node in inside(call) for o in model.objs)
+        if made_there and isinstance(function, ast.FunctionDef) and there not in inside(function.body[0]):
+            names = {a.arg for a in function.args.args}
+            parameters = (t for t in targets(facts, tree, function.body[0], model) if isinstance(t, ast.Name) and t.id in names)
+            yield from ((function.body[0], t) for t in parameters)
 
 
 def statements_between(facts: Facts, event: Event, train: Call) -> Iterator[tuple[Tree, ast.stmt, ast.AST | None]]:

@@ -10,7 +10,7 @@ from ddpify.facts.interpret.assignment import as_said
 from ddpify.facts.interpret.branches import decide
 from ddpify.facts.interpret.literals import literal, literal_keys, marked_as_literal
 from ddpify.facts.interpret.state import ELEMENT, Interpreter
-from ddpify.facts.model import NOTHING, Lit, Loop, Module, New, Origin, Tup, Value, join, just
+from ddpify.facts.model import NOTHING, Lit, Loop, Module, New, Origin, Tup, Value, join, just, origins_of
 from ddpify.facts.record import Kind
 from ddpify.facts.recording import Recording
 from ddpify.facts.tree import last_name, names_stored, same
@@ -216,6 +216,8 @@ def evaluate_comprehension(run: Interpreter, node: ast.ListComp | ast.SetComp | 
     saved, outer = (dict(run.frame.local) if run.frame.local is not None else None), run.loops
     if isinstance(node, ast.DictComp) and len(node.generators) == 1 and spelled_out(node.generators[0].iter):
         return _spelled_dict(run, node, saved)
+    if isinstance(node, (ast.ListComp, ast.GeneratorExp)) and (entries := _tensors_of_tuple(run, node)):
+        return _of_each(run, node, entries, saved)
     chosen: frozenset[Origin] = frozenset()
     samples = False
     for generator in node.generators:
@@ -244,6 +246,37 @@ def evaluate_comprehension(run: Interpreter, node: ast.ListComp | ast.SetComp | 
     made = Value(frozenset((obj,)), item.origins | chosen, "sample" if samples else None, rows)
     run.events.append((Kind.MAKE, node, None, made))
     return made
+
+
+def _tensors_of_tuple(run: Interpreter, node: ast.ListComp | ast.GeneratorExp) -> tuple[Value, ...]:
+    """The entries of a tuple of tensors that a comprehension goes through, each of which it keeps; none of anything else."""
+    first = node.generators[0]
+    over = run.expression(first.iter) if len(node.generators) == 1 and not first.ifs else NOTHING
+    tuples = [o for o in over.objs if isinstance(o, Tup) and o.rest is None and any(i.scale is not None for i in o.items)]
+    if len(tuples) < len(over.objs) or len({len(t.items) for t in tuples}) != 1:
+        return ()
+    return tuple(join(list(items)) for items in zip(*(t.items for t in tuples), strict=True))
+
+
+def _of_each(
+    run: Interpreter, node: ast.ListComp | ast.GeneratorExp, entries: tuple[Value, ...], saved: dict[str, Value] | None
+) -> Value:
+    """`[part.float() for part in (rows, targets)]`: a list of as many, each of its own."""
+    first, outer, made = node.generators[0], run.loops, list[Value]()
+    for entry in entries:
+        run.loops = (*outer, Loop(node, run.frame.file, run.expression(first.iter), entry))
+        run.assign(first.target, entry)
+        made.append(run.expression(node.elt))
+    run.loops = outer
+    if saved is not None:
+        run.frame.local = saved
+    obj = run.objects.new("list", node, run.stack)
+    run.memory[obj, ELEMENT] = join(made)
+    for i, item in enumerate(made):
+        run.memory[obj, str(i)] = item
+    value = Value(frozenset((obj,)), origins_of(made))
+    run.events.append((Kind.MAKE, node, None, value))
+    return value
 
 
 def _moved(run: Interpreter, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Value | None:

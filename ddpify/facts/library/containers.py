@@ -104,6 +104,11 @@ def passed_on(use: Use, path: str = "", values: Value | None = None) -> Value:
 def listed(use: Use) -> Value:
     """`list(values)`: a list of the elements; the rows of a batch stay what they are."""
     values = use.argument(0, "iterable")
+    if use.name == "tuple" and len(values.objs) == len(values.instances()) == 1:
+        (held,) = values.instances()
+        entries = use.run.memory.numbered(held) if held.path == "list" else []
+        if entries and use.run.memory.get((held, "[]")) == join(entries):  # as many as were written out
+            return just(Tup(tuple(entries)))
     if use.args:
         return values if not values.objs and values.scale == "sample" else passed_on(use, "list")
     empty = use.instance("list")

@@ -85,7 +85,7 @@ def _slices(context: Context, trained: list[New]) -> tuple[str, str] | None:
                 structure(n.slice)
                 for n in ast.walk(around)
                 if isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Slice) and structure(n.value) == data and _varies(n.slice)
-                if n.slice.upper is not None or n not in known  # the rows that are left for the last batch
+                if n not in known or (n.slice.upper is not None and not manual_batches.goes_to_the_end(n, n.slice.upper))
             }
         if any(_transposes(n) for n in (node.value, *_assigned_expressions(context, node.value))):
             return "the data is transposed: its columns are the batch, its rows are time steps", COLUMNS

@@ -155,13 +155,14 @@ def _share_where_received(maker: _Maker, placed: set[ast.AST]) -> Iterator[Chang
     """Give each rank its share where training receives the batches: those of an evaluation stay whole. `placed` is where that is done."""
     context = maker.context
     for batches in maker.trained:
-        call = next((c for c in reversed(batches.stack) if not any(c in o.stack for o in maker.others)), None)
+        call: ast.AST | None = next((c for c in reversed(batches.stack) if not any(c in o.stack for o in maker.others)), None)
+        call = call or _loop_through(context, batches, maker.others)
         if call is None or not context.facts.is_edited(call):
             yield maker.refuse("this makes the batches of both the training and an evaluation: the evaluation would be cut, too")
             return
         if call in placed:
             continue
-        size = _size_at(context, call, maker.source.size)
+        size = _size_in_loop(context, call, maker.source.size) if isinstance(call, ast.For) else _size_at(context, call, maker.source.size)
         edit = _received(context, call, size, maker.source.kind) if size or maker.source.kind == "columns" else None
         if edit is None:
             yield maker.refuse(
@@ -215,6 +216,26 @@ def _size_at(context: Context, call: ast.AST, size: ast.expr | None) -> str:
     return context.source(size) if all(name in context.facts.after.of("__main__") for name in names) else ""
 
 
+def _loop_through(context: Context, batches: New, others: list[New]) -> ast.For | None:
+    """The training loop that goes through an object which makes batches, and no others."""
+    for training in context.facts.loops:
+        loop = training.batch.node if training.batch is not None and batches in training.loaders else None
+        if isinstance(loop, ast.For) and context.facts.is_edited(loop):
+            received = {o for n in ast.walk(loop.target) for o in _by_hand(context.facts.after.value(n))}
+            if received.isdisjoint(others):
+                return loop
+    return None
+
+
+def _size_in_loop(context: Context, loop: ast.For, size: ast.expr | None) -> str:
+    """The size of a batch that the object holds which a loop goes through; empty where the loop does not name it."""
+    if not (isinstance(size, ast.Attribute) and isinstance(size.value, ast.Name) and size.value.id == "self"):
+        return ""
+    holders = context.facts.after.value(size.value).objs
+    named = (n for n in ast.walk(loop.iter) if isinstance(n, (ast.Name, ast.Attribute)) and context.facts.after.value(n).objs & holders)
+    return next((f"{context.source(n)}.{size.attr}" for n in named), "")
+
+
 def _argument(context: Context, call: ast.AST, function: ast.FunctionDef, name: str) -> ast.expr | None:
     """What a call of a function passes as one of its parameters, or its default."""
     names = [a.arg for a in function.args.args]
@@ -248,17 +269,21 @@ def _assigned_to(context: Context, call: ast.AST) -> str:
 
 def _received(context: Context, call: ast.AST, size: str, kind: str) -> Edit | None:
     """The names that take up what a call returns become this rank's rows of it; None where there are no such names."""
-    value, receiver = context.facts.after.value, _receiver(context, call)
+    value = context.facts.after.value
+    receiver = (call, call.target) if isinstance(call, ast.For) else _receiver(context, call)
     if receiver is None:
         return None
     statement, target = receiver
     names = [n for n in ast.walk(target) if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Store)]
     batches = [o for n in names for o in _by_hand(value(n))]
-    names_of_rows = [n.id for n in names if isinstance(n, ast.Name) and value(n).scale == "sample" and _from(value(n), call)]
-    if not names_of_rows or any(call not in o.stack for o in batches) or any(isinstance(n, ast.Attribute) for n in names):
+    looped = isinstance(call, ast.For)
+    rows = {n.id: value(n) for n in names if isinstance(n, ast.Name) and _are_rows(value(n)) and (looped or _from(value(n), call))}
+    if not rows or (not looped and any(call not in o.stack for o in batches)) or any(isinstance(n, ast.Attribute) for n in names):
         return None
     share, rest = (context.names["columns_of_rank"], "") if kind == "columns" else (context.names["rows_of_rank"], f", {size}")
-    line = f"{', '.join(names_of_rows)} = {', '.join(f'{share}({name}{rest})' for name in names_of_rows)}"
+    of_tuple = f"tuple({share}(part{rest}) for part in {{0}})"
+    each = {name: (f"{share}({{0}}{rest})" if v.scale else of_tuple).format(name) for name, v in rows.items()}
+    line = f"{', '.join(each)} = {', '.join(each.values())}"
     return InsertBefore(statement.body[0], line) if isinstance(statement, ast.For) else InsertAfter(statement, line)
 
 
@@ -273,6 +298,13 @@ def _receiver(context: Context, call: ast.AST) -> tuple[ast.stmt, ast.expr] | No
     return (loops[0], loops[0].target) if len(loops) == 1 else None
 
 
+def _are_rows(value: Value) -> bool:
+    """Whether a value has a row for each sample, or is a tuple of such."""
+    tuples = [o for o in value.objs if isinstance(o, Tup)]
+    inner = [i for t in tuples for i in t.entries]
+    return value.scale == "sample" or (bool(inner) and len(tuples) == len(value.objs) and all(i.scale == "sample" for i in inner))
+
+
 def _iterates(value: Value) -> bool:
     return any(isinstance(o, New) and o.path not in ("list", "dict") for o in value.objs)
 
@@ -282,8 +314,9 @@ def _from(value: Value, call: ast.AST) -> bool:
 
 
 def _by_hand(value: Value) -> list[New]:
-    """The batches made by hand that a value is computed from."""
-    return [o for o in value.of_kind("batch") if isinstance(o, New) and o.path in batch_source.PATHS]
+    """The batches made by hand that a value, or an entry of a tuple, is computed from."""
+    values = (value, *(i for o in value.objs if isinstance(o, Tup) for i in o.entries))
+    return [o for v in values for o in v.of_kind("batch") if isinstance(o, New) and o.path in batch_source.PATHS]
 
 
 def _state_sizes(context: Context, trained: list[New]) -> Iterator[Change]:
