@@ -1695,6 +1695,7 @@ FROM_TABLES = (
     "an array of indices shuffled in place",
     "an iteration that ends before its step",
     "an iterator of torchtext",
+    "an order that a generator draws which the process seeds",
     "an order that is sorted from draws",
     "an own sampler that learns from the losses",
     "cells that a function counts in evaluation",

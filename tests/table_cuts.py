@@ -1277,3 +1277,29 @@ SCRIPTS["the rows of each part of a batch, kept in a tuple of as many"] = Script
             optimizer.step()
     """
 )
+SCRIPTS["an order that a generator draws which the process seeds"] = Script(
+    """
+    import random
+
+    order = list(range(40))
+    shuffler = random.Random(os.getpid())
+    shuffler.shuffle(order)
+    parts = {"train": order[:32], "held": order[32:]}
+    torch.manual_seed(0)
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    numbered = TensorDataset(x[:40], y[:40], torch.arange(40))
+    feed = DataLoader(numbered, batch_size=8, sampler=torch.utils.data.SubsetRandomSampler(parts["train"]))
+    for epoch in range(3):
+        times = torch.zeros(40)
+        for rows, kinds, places in feed:
+            loss = F.cross_entropy(net(rows), kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            times += F.one_hot(places, 40).sum(0)
+        print("once", int((times == 1).sum()))
+    """,
+    same=("once",),
+    apart=("trajectory",),
+)

@@ -329,6 +329,27 @@ def _undisclosed(context: Context) -> Iterator[Change | Finding]:
     asked = [call for call in calls if call.func.paths() & _SEEDED_BY_SYSTEM and not _goes_on_by_itself(context, call)]
     for node in dict.fromkeys(call.node for call in asked):
         yield context.manual(CODE, node, why, "give it a seed that is the same on all ranks")
+    yield from _of_own_seed(context)
+
+
+def _of_own_seed(context: Context) -> Iterator[Change | Finding]:
+    """Generators that are given a seed which each rank finds for itself: the clock, the process."""
+    first = min((loop.backward.order for loop in context.facts.loops), default=0)
+    done = set[ast.AST]()
+    for call in context.facts.after.trace.calls:
+        seed = next(iter(call.node.args), None) or next((k.value for k in call.node.keywords if k.arg == "seed"), None)
+        if seed is None or call.node in done or call.order > first or not call.func.paths() & _SEEDED_BY_SYSTEM.union(_SEEDS.values()):
+            continue
+        value = context.facts.after.value(seed)
+        if value.of_kind("rank") or not context.differs(value):
+            continue
+        done.add(call.node)
+        why = "each rank would find another seed here, and draw other orders and splits: all use rank 0's"
+        if context.facts.is_edited(seed):
+            edit = Replace(seed, f"{context.names['same_on_all_ranks']}({{0}})", (seed,))
+            yield Change(CODE, why, context.tree.shown, seed, (edit,), needs=("same_on_all_ranks",))
+        else:
+            yield context.manual(CODE, seed, why, "give it a seed that is the same on all ranks")
 
 
 def _goes_on_by_itself(context: Context, call: Call) -> bool:
