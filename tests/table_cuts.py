@@ -1303,3 +1303,59 @@ SCRIPTS["an order that a generator draws which the process seeds"] = Script(
     same=("once",),
     apart=("trajectory",),
 )
+SCRIPTS["batches of a generator, of arguments that have the names of what the loop takes up, for layers that go over time"] = Script(
+    """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.over_time = nn.GRU(2, 4)
+            self.out = nn.Linear(4, 2)
+
+        def forward(self, given):
+            steps = given.view(given.size(0), 4, 2).permute(1, 0, 2).contiguous()
+            _, last = self.over_time(steps)
+            return self.out(last.squeeze(0))
+
+
+    def batches(rows, kinds, size, shuffle=True):
+        count = len(rows)
+        order = torch.randperm(count) if shuffle else torch.arange(count)
+        start = 0
+        while start < count:
+            end = min(count, start + size)
+            some = order[start:end]
+            yield rows[some], kinds[some]
+            start += size
+
+
+    def train(rows, kinds, net, optimizer):
+        net.train()
+        total, count = 0, 0
+        for rows, kinds in batches(rows, kinds, 8, True):
+            net.zero_grad()
+            loss = F.cross_entropy(net(rows), kinds)
+            loss.backward()
+            optimizer.step()
+            total += loss.item() * len(rows)
+            count += len(rows)
+        return total / count
+
+
+    def judge(rows, kinds, net):
+        net.eval()
+        right = 0
+        with torch.no_grad():
+            for rows, kinds in batches(rows, kinds, 8, False):
+                right += (net(rows).argmax(1) == kinds).sum().item()
+        return right
+
+
+    torch.manual_seed(0)
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        lost = train(x[:40], y[:40], net, optimizer)
+        print("epoch", epoch, f"lost {lost:.9f}", "right", judge(x[20:], y[20:], net))
+    """,
+    same=("epoch",),
+)

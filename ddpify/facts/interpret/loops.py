@@ -83,8 +83,13 @@ def execute_for(run: Interpreter, node: ast.For) -> bool:
     if phases:
         return _phases(run, node, phases)
 
+    begun = _read_once(run, node)
+
     def enter() -> Loop:
+        local, now = run.frame.local or {}, dict(run.frame.local or {})
+        local.update(begun)
         over = run.expression(node.iter)
+        local.update({name: now[name] for name in begun})
         element = run.element(over, node)
         begin_pass(run)
         run.assign(node.target, element)
@@ -94,6 +99,12 @@ def execute_for(run: Interpreter, node: ast.For) -> bool:
     alive = _loop(run, node, node.body, node.orelse, enter, False)
     _rewritten(run, node)
     return alive
+
+
+def _read_once(run: Interpreter, node: ast.For) -> dict[str, Value]:
+    """The variables that say what a loop goes through, and that it binds anew: what they hold where it begins counts."""
+    local, stored = run.frame.local or {}, {n.id for n in names_stored(node)}
+    return {n.id: local[n.id] for n in ast.walk(node.iter) if isinstance(n, ast.Name) and n.id in stored and n.id in local}
 
 
 def _rewritten(run: Interpreter, node: ast.For) -> None:

@@ -42,12 +42,18 @@ def _through_time(context: Context, trained: set[New]) -> tuple[str, str] | None
         if call.node in forwards and any(_carried(context, v, call) for v in (*call.args, *call.keywords.values())):
             why = "the model continues from its output for the batch before: these slices are windows of time, not rows of samples"
             return why, COLUMNS
-        if any(_time_first(o) for o in run.unwrap(call.func)) and any(a.batches() & trained and a.scale == "sample" for a in call.args[:1]):
+        rows_first = [a for a in call.args[:1] if a.batches() & trained and a.scale == "sample" and not _samples_second(a)]
+        if rows_first and any(_time_first(o) for o in run.unwrap(call.func)):
             return (
                 "the first dimension of this layer's input is time: cut by rows, each rank would get other time steps, not samples",
                 COLUMNS,
             )
     return None
+
+
+def _samples_second(value: Value) -> bool:
+    """Whether the rows that are cut have come to lie along the second dimension of a tensor."""
+    return value.shape is not None and value.shape.axis == 1
 
 
 def _other_draws(context: Context, trained: list[New]) -> tuple[str, str] | None:
