@@ -1359,3 +1359,55 @@ SCRIPTS["batches of a generator, of arguments that have the names of what the lo
     """,
     same=("epoch",),
 )
+SCRIPTS["batches that a generator within a method cuts, shuffled before each epoch, for training and for an evaluation"] = Script(
+    """
+    import numpy as np
+
+
+    class Feed:
+        def __init__(self, rows, kinds, batch_size):
+            self.rows, self.kinds, self.batch_size = rows, kinds, batch_size
+            self.size = len(rows)
+            self.count = int(self.size // batch_size)
+            self.at = 0
+
+        def shuffle(self):
+            order = np.random.permutation(self.size)
+            self.rows, self.kinds = self.rows[order], self.kinds[order]
+
+        def batches(self):
+            self.at = 0
+
+            def cut():
+                while self.at < self.count:
+                    start = self.batch_size * self.at
+                    end = min(self.size, self.batch_size * (self.at + 1))
+                    yield self.rows[start:end, ...], self.kinds[start:end, ...]
+                    self.at += 1
+
+            return cut()
+
+
+    np.random.seed(0)
+    torch.manual_seed(0)
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    feeds = {"train": Feed(x[:40].numpy(), y[:40].numpy(), 8), "held": Feed(x[28:].numpy(), y[28:].numpy(), 8)}
+    for epoch in range(3):
+        feeds["train"].shuffle()
+        for i, (rows, kinds) in enumerate(feeds["train"].batches()):
+            rows, kinds = torch.as_tensor(rows), torch.as_tensor(kinds)
+            net.train()
+            optimizer.zero_grad()
+            loss = F.cross_entropy(net(rows), kinds)
+            loss.backward()
+            optimizer.step()
+        right = 0
+        net.eval()
+        with torch.no_grad():
+            for i, (rows, kinds) in enumerate(feeds["held"].batches()):
+                right += (net(torch.as_tensor(rows)).argmax(1) == torch.as_tensor(kinds)).sum().item()
+        print("right", right)
+    """,
+    same=("right",),
+)

@@ -200,7 +200,7 @@ def _size_at(context: Context, call: ast.AST, size: ast.expr | None) -> str:
     names = {n.id for n in ast.walk(size) if isinstance(n, ast.Name)}
     function, root = context.facts.tree_of(size).function(size), size
     if isinstance(size, (ast.Attribute, ast.Subscript)) and names == {"self"}:
-        owner = _called_on(context, call, function) or _assigned_to(context, call)
+        owner = _called_on(context, call, _method_of_self(context, function)) or _assigned_to(context, call)
         return owner and owner + context.source(size)[len("self") :]
     while isinstance(root, ast.Attribute):
         root = root.value
@@ -245,6 +245,13 @@ def _argument(context: Context, call: ast.AST, function: ast.FunctionDef, name: 
         return None
     passed = argument(call, names.index(name) - (names[0] == "self"), name)
     return passed or dict(zip(reversed(names), reversed(function.args.defaults), strict=False)).get(name)
+
+
+def _method_of_self(context: Context, function: ast.AST) -> ast.AST:
+    """The function whose `self` a function reads: its own, or that of the one around it."""
+    tree = context.facts.tree_of(function)
+    around = (f for f in (function, *tree.ancestors(function)) if isinstance(f, ast.FunctionDef))
+    return next((f for f in around if any(a.arg == "self" for a in f.args.args)), function)
 
 
 def _called_on(context: Context, call: ast.AST, method: ast.AST | None) -> str:
