@@ -57,7 +57,7 @@ def _starred(run: Interpreter, node: ast.Tuple, items: tuple[Value, ...]) -> Val
         taken = tensor_entries.unpacked(run, item, sizes, node) if sizes else None
         if taken is None and isinstance(e, ast.Starred):
             elements = [run.element(i) if isinstance(e, ast.Starred) else i for e, i in zip(node.elts, items, strict=True)]
-            return _container(run, "list", node, elements)
+            return listed(run, node, elements)
         parts += [library.agreed(t) if t.scale is None else t for t in taken] if taken is not None else [item]
     return just(Tup(tuple(parts)))
 
@@ -65,11 +65,12 @@ def _starred(run: Interpreter, node: ast.Tuple, items: tuple[Value, ...]) -> Val
 def evaluate_list(run: Interpreter, node: ast.List | ast.Set) -> Value:
     """`[a, b]` and `{a, b}`."""
     items = [run.element(run.expression(e.value)) if isinstance(e, ast.Starred) else run.expression(e) for e in node.elts]
-    return _container(run, "list", node, items)
+    return listed(run, node, items)
 
 
-def _container(run: Interpreter, kind: str, node: ast.AST, items: list[Value]) -> Value:
-    obj = run.objects.new(kind, node, run.stack)
+def listed(run: Interpreter, node: ast.AST, items: list[Value]) -> Value:
+    """The list of some values that is made at a node."""
+    obj = run.objects.new("list", node, run.stack)
     run.memory[obj, ELEMENT] = join(items)
     for i, item in enumerate(items):
         run.memory[obj, str(i)] = item

@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping
 from ddpify.facts import library, tensors
 from ddpify.facts.interpret.assignment import as_said
 from ddpify.facts.interpret.branches import decide
+from ddpify.facts.interpret.expressions import listed
 from ddpify.facts.interpret.literals import literal, literal_keys, marked_as_literal
 from ddpify.facts.interpret.state import ELEMENT, Interpreter
-from ddpify.facts.model import NOTHING, Lit, Loop, Module, New, Origin, Tup, Value, join, just, origins_of
+from ddpify.facts.model import NOTHING, Lit, Loop, Module, New, Origin, Tup, Value, join, just
 from ddpify.facts.record import Kind
 from ddpify.facts.recording import Recording
 from ddpify.facts.tree import last_name, names_stored, same
@@ -281,13 +282,7 @@ def _of_each(
     run.loops = outer
     if saved is not None:
         run.frame.local = saved
-    obj = run.objects.new("list", node, run.stack)
-    run.memory[obj, ELEMENT] = join(made)
-    for i, item in enumerate(made):
-        run.memory[obj, str(i)] = item
-    value = Value(frozenset((obj,)), origins_of(made))
-    run.events.append((Kind.MAKE, node, None, value))
-    return value
+    return listed(run, node, made)
 
 
 def _moved(run: Interpreter, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Value | None:
