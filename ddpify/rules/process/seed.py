@@ -47,6 +47,20 @@ EXAMPLES: tuple[Example, ...] = (
         frame="start",
     ),
     Example(
+        "an order drawn by a generator that the script seeds",
+        "order = list(range(640))\n"
+        "random.Random(7).shuffle(order)\n",
+        frame="start",
+    ),
+    Example(
+        "an order drawn by a generator that the clock seeds",
+        "order = list(range(640))\n"
+        "random.Random(time.time()).shuffle(order)\n",
+        "order = list(range(640))\n"
+        "random.Random(same_on_all_ranks(time.time())).shuffle(order)\n",
+        frame="start",
+    ),
+    Example(
         "a seeded script",
         "torch.manual_seed(1)\n"
         "for epoch in range(9):\n"
