@@ -906,5 +906,43 @@ SCRIPTS |= {
         ("in a tensor, by each batch's loss", "", "torch.zeros(2)", "seen[0] += 1 if loss.item() < 0.6 else 0", "seen", ("DDP404",)),
         ("as a flag, where the loss is low", "", "False", "if loss.item() < 0.6:\n                seen = True", "seen", ("DDP404",)),
         ("in a set, where the loss is low", "", "set()", "if loss.item() < 0.6:\n                seen.add(epoch)", "seen", ("DDP404",)),
+        ("in a set that is shown in a text", "", "set()", "if loss.item() < 0.6:\n                seen.add(1)", 'f"{seen}"', ("DDP404",)),
     )
+}
+_AVERAGED = """
+    import copy
+
+    feed = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+    held = DataLoader(TensorDataset(x, y), batch_size=8)
+    net = nn.Linear(8, 2)
+    mean = {copied}
+    if os.path.exists("earlier.pt"):
+        net.load_state_dict(torch.load("earlier.pt"))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in feed:
+            loss = F.cross_entropy(net(rows), kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            with torch.no_grad():
+                for name, weight in net.named_parameters():
+                    {held}.mul_(0.9).add_(weight, alpha=0.1)
+        lost = 0.0
+        with torch.no_grad():
+            for rows, kinds in held:
+                lost += F.cross_entropy({scores}, kinds, reduction="sum").item()
+        print(f"lost {{lost:.9f}}")
+"""
+_COPY = ("copy.deepcopy(net)", "dict(mean.named_parameters())[name]", "mean(rows)")
+_DICT = (
+    "{n: p.detach().clone() for n, p in net.named_parameters()}",
+    "mean[name]",
+    'F.linear(rows, mean["weight"], mean["bias"])',
+)
+SCRIPTS |= {
+    f"an average of weights that nothing seeds, which begins as {how}": Script(
+        _AVERAGED.format(copied=copied, held=held, scores=scores), same=("lost",)
+    )
+    for how, (copied, held, scores) in (("a copy of the model", _COPY), ("a dict of copies", _DICT))
 }

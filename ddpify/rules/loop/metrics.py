@@ -316,7 +316,10 @@ def _output_calls(context: Context, also: Callable[[Value], bool] = lambda value
 
 
 def _inner(context: Context, call: Call) -> Iterator[Value]:
-    for value in (*call.args, *call.keywords.values()):
+    """What a call is given, as it is or within f-strings, and what tuples and containers among it hold."""
+    given = [*call.node.args, *(k.value for k in call.node.keywords)]
+    formatted = [context.facts.after.value(n.value) for a in given for n in ast.walk(a) if isinstance(n, ast.FormattedValue)]
+    for value in (*call.args, *call.keywords.values(), *formatted):
         yield value
         for obj in value.objs:
             if isinstance(obj, Tup):

@@ -129,6 +129,7 @@ def unseeded(context: Context) -> list[tuple[Call, str]]:
     trains = [call for call in run.trace.calls if any(loop.node in training for loop in call.loops)]
     early = [call for call in run.trace.calls if call.order <= first and not any(loop.node in training for loop in call.loops)]
     out = [(call, root) for call in early for path in call.func.paths() if (root := _unseeded_generator(context, call, path))]
+    out += [(call, "torch") for call in early if _copies_drawn_weights(context, call)][:1]
     feeding = set(context.facts.feeding)
     trains += [call for call in early if any(v.batches() & feeding for v in call.args)]  # what is computed of the training data before
     drawn = {obj: _random_network(context, obj) for obj in {o for call in trains for o in call.func.objs}}
@@ -158,6 +159,15 @@ def _seeded(context: Context, seed: str, draw: Call) -> bool:
     return any(
         c.order < draw.order and all(node in tests or is_main_test(node) for node, _ in c.tests) for c in context.facts.after.calls_of(seed)
     )
+
+
+def _copies_drawn_weights(context: Context, call: Call) -> bool:
+    """Whether a call keeps a copy of weights that each rank has drawn for itself, before a wrapper gives all ranks rank 0's."""
+    copied = call.args[:1] if call.method == "load_state_dict" or call.func.paths() & library.COPIES else []
+    copied += [call.receiver] if call.method == "clone" else []
+    owners = {o for v in copied for o in (*v.instances(), *v.of_kind("parameters"), *v.of_kind("state")) if isinstance(o, New)}
+    trained = {o for o in owners if not _trained(context).isdisjoint(context.facts.after.roots(o))}
+    return any(not _is_broadcast(context, o, call.order) and _has_drawn_weights(context, o) for o in trained)
 
 
 def _random_network(context: Context, obj: object) -> bool:
