@@ -892,6 +892,7 @@ _NOTED = """
                 seen.note(0)
 """
 _OBJECT = "seen.right, seen.total"
+_AT_PLACES = "for i, label in enumerate(targets):\n                seen[i] += 1"
 SCRIPTS |= {
     f"counted {how}": Script(_COUNTED.format(define=define, start=start, count=count, shown=shown), same=("seen",), told=told)
     for how, define, start, count, shown, told in (
@@ -899,6 +900,7 @@ SCRIPTS |= {
         ("by a generator over samples", "", "0", "seen += sum(1 for row in outputs)", "seen", ()),
         ("by the numbers of samples", "", "0", "for i in range(len(targets)):\n                seen += 1", "seen", ()),
         ("in a list, sample by sample", "", "[0, 0]", "for label in targets:\n                seen[int(label)] += 1", "seen", ()),
+        ("in a list, by places in the batch", "", "[0] * 48", _AT_PLACES, "seen", ("DDP404",)),
         ("by an object, sample by sample", "", "Score()", "for i in range(len(targets)):\n                seen.note(1)", _OBJECT, ()),
         ("by an object, by the samples' answers", _NOTED, "Score()", "note(seen, outputs, targets)", _OBJECT, ("DDP404",)),
         ("by an object, by each batch's loss", "", "Score()", "seen.note(1 if loss.item() < 0.6 else 0)", _OBJECT, ("DDP404",)),

@@ -220,6 +220,8 @@ def _cells(var: Variable) -> Reduction | None:
     keyed_dict = keyed and any(o.path in DICTS for o in var.objs)
     if not known or len(shares) > 1 or keyed_dict or not live.hows <= {"cells", "total"} or not is_fresh(context, var.loop, live):
         return unknown(live)
+    if any(_numbered_in_batch(var, w) for w in live.writes):
+        return unknown(live)
     seen = bool(var.objs) or bool(live.value.of_kind("sized"))
     line = summed(context, live.shown, live.value, shares.pop(), live.whole_target()) if seen else ""
     return sums([line]) if line else unknown(live)
@@ -346,9 +348,22 @@ def _counts_samples(var: Variable) -> bool:
 
 
 def _over_samples(var: Variable, write: Write) -> bool:
+    return any(True for _ in _loops_over_samples(var, write))
+
+
+def _loops_over_samples(var: Variable, write: Write) -> Iterator[ast.For]:
+    """The loops around a write that go through the samples of a batch, or through their numbers."""
     tree, run = var.context.facts.tree_of(var.loop), var.context.facts.after
     inner = (up for up in tree.ancestors(write.node) if isinstance(up, ast.For) and var.loop in tree.ancestors(up))
-    return any(run.interpreter.per_sample(run.value(up.iter)) for up in inner)
+    return (up for up in inner if run.interpreter.per_sample(run.value(up.iter)))
+
+
+def _numbered_in_batch(var: Variable, write: Write) -> bool:
+    """Whether an element is added to under a sample's place in its batch: in a rank's share, other samples have that place."""
+    target = getattr(write.node, "target", None)
+    keys = [target.slice] if isinstance(target, ast.Subscript) else []
+    numbers = {n.id for up in _loops_over_samples(var, write) for n in ast.walk(up.target) if isinstance(n, ast.Name)}
+    return any(isinstance(k, ast.Name) and k.id in numbers and var.context.facts.after.value(k).scale is None for k in keys)
 
 
 def _is_of_shares(var: Variable) -> bool:
