@@ -11,7 +11,7 @@ from ddpify.facts.model import NOTHING, Lit, New, Origin, Tup, Value
 from ddpify.facts.operands import argument, drawn_inside, entries, given
 from ddpify.placement import rows
 from ddpify.placement.shape import COUPLED, PLACES, ROWS, UNKNOWN, Argument, Base, Result, Scale, Shape
-from ddpify.placement.transfer import Rule
+from ddpify.placement.transfer import WHOLE, Rule
 
 if TYPE_CHECKING:
     from ddpify.facts.interpret.state import Interpreter
@@ -108,8 +108,10 @@ def value_of(run: Interpreter, found: Result, node: ast.AST, origins: frozenset[
 
 
 def _value(found: Result, node: ast.AST, origins: frozenset[Origin]) -> Value:
-    if found.marks:
-        origins |= {Origin("coupled", node) if m == "coupled" else Origin(m, node) for m in found.marks}
+    if found.marks >= WHOLE:
+        origins = frozenset(o for o in origins if o.kind != "parts")
+    elif found.marks:
+        origins |= {Origin(m, node) for m in found.marks}
     if found.parts:
         return Value(frozenset((Tup(tuple(_value(p, node, origins) for p in found.parts)),)), origins)
     shape = found.shape

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 
 from ddpify.placement.shape import COUPLED, MISSING, NO_CLAIM, ROWS, UNKNOWN, Argument, Result, Shape, Use, broadcast, shape_of
-from ddpify.placement.transfer import REORDERED, Rule, of_constants, together
+from ddpify.placement.transfer import PARTS, REORDERED, WHOLE, Rule, of_constants, together
 
 
 def _numbers(use: Use, *names: str) -> tuple[Argument, ...]:
@@ -213,10 +213,10 @@ def _samples_first(x: Argument, sizes: Sequence[Argument], new: Shape) -> Result
     shape, counts, rest = shape_of(x), _counts(sizes), _rest(sizes)
     ones = next((i for i, s in enumerate(sizes) if s.literal != 1), len(sizes))
     if counts:
-        return Result(x.scale, new._replace(axis=ones, front=ones > 0)) if counts == [ones] else NO_CLAIM
+        return Result(x.scale, new._replace(axis=ones, front=ones > 0), WHOLE) if counts == [ones] else NO_CLAIM
     if rest and rest[0] == ones:
         alone = ones == len(sizes) - 1 and (shape.ndim == 1 or (shape.ndim == 2 and shape.single))
-        return Result(x.scale, new._replace(axis=ones), frozenset() if alone else REORDERED)
+        return Result(x.scale, new._replace(axis=ones), frozenset() if alone else PARTS)
     if rest and all(type(s.literal) is int for s in sizes[: rest[0]]):
         return NO_CLAIM
     return Result(x.scale, new, REORDERED)  # a batch size that is written out

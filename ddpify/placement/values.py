@@ -35,7 +35,7 @@ def placement(value: Value, sharded: Collection[object]) -> Placement:
 
 def _of_batch(value: Value, sources: frozenset[object]) -> Placement:
     if value.scale == "sample":
-        return Shard(sources, None if value.of_kind("reordered") else 0)
+        return Shard(sources, None if value.of_kind("reordered") or value.of_kind("parts") else 0)
     if value.scale in _OPS:
         return Partial(_OPS[value.scale], sources)
     return Unknown()

@@ -376,7 +376,7 @@ def _is_no_tensor(context: Context, node: ast.expr, depth: int = 4) -> bool:
 
 def _is_rows(value: Value) -> bool:
     """Whether a value is a tensor with one row for each sample in its first dimension."""
-    if value.of_kind("reordered") or value.of_kind("decided") or (value.shape is not None and value.shape.places):
+    if any(map(value.of_kind, ("reordered", "parts", "decided"))) or (value.shape is not None and value.shape.places):
         return False
     first = value.shape is None or value.shape.axis == 0
     return value.scale == "sample" and first and not value.objs
