@@ -618,3 +618,30 @@ SCRIPTS["two views of each sample, side by side in the rows of a model and two f
             optimizer.step()
     """
 )
+SCRIPTS["two views of each sample, side by side in the rows of a model and of its loss"] = Script(
+    """
+    def contrast(features):
+        count = features.size(0) // 2
+        views = F.normalize(torch.cat([features[0::2], features[1::2]], dim=0), dim=1)
+        apart = views @ views.t() / 0.5
+        apart = apart.masked_fill(torch.eye(2 * count, dtype=torch.bool), -1e9)
+        other = torch.cat([torch.arange(count) + count, torch.arange(count)])
+        return F.cross_entropy(apart, other)
+
+
+    torch.manual_seed(0)
+    net = nn.Linear(8, 4)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, more in DataLoader(TensorDataset(x[:40], x[:40] * 1.5 + 0.1), batch_size=8, shuffle=True):
+            b, width = rows.size()
+            given = torch.cat([rows.unsqueeze(1), more.unsqueeze(1)], dim=1).view(-1, width)
+            features = net(given)
+            features = features.view(features.size(0), -1)
+            loss = contrast(features)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """,
+    told=("DDP402",),
+)

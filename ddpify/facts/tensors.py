@@ -175,6 +175,8 @@ def function(
     if name not in _OF_ANYTHING:
         _use(run, operands)
     found = rows.function(name, operands, named, particular)
+    if found.marks >= WHOLE and any(v.of_kind("parts") for v in (*args[1:], *_in_lists(run, args[1:]))):
+        found = found._replace(marks=frozenset())  # as many as there are parts
     places = (found.shape is not None and found.shape.places) if name == "arange" else _still_places(name, operands)
     if not places and name not in _SIZES_ONLY and _among_places(operands, named):
         found = COUPLED
