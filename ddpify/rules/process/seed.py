@@ -167,7 +167,8 @@ def _copies_drawn_weights(context: Context, call: Call) -> bool:
     copied += [call.receiver] if call.method == "clone" else []
     owners = {o for v in copied for o in (*v.instances(), *v.of_kind("parameters"), *v.of_kind("state")) if isinstance(o, New)}
     trained = {o for o in owners if not _trained(context).isdisjoint(context.facts.after.roots(o))}
-    return any(not _is_broadcast(context, o, call.order) and _has_drawn_weights(context, o) for o in trained)
+    kept = any(not _is_broadcast(context, o, call.order) and _has_drawn_weights(context, o) for o in trained)
+    return kept and not _inside_module(context, call)  # what a wrapped model holds is broadcast with it
 
 
 def _random_network(context: Context, obj: object) -> bool:
