@@ -189,7 +189,8 @@ def _with_sharded_evaluation(context: Context) -> Context:
 def _concerned(context: Context, findings: Sequence[Finding]) -> tuple[str, ...]:
     """The modules that could be edited, and are not yet, in which something is left to do."""
     project, left = context.facts.project, [f for f in findings if f.level >= Safety.REVIEW]
-    names = {n for f in left for n in f.settled_in}.union(n for n, file in project.files.items() if any(file.shown == f.file for f in left))
+    names = {n for f in left for n in f.needs_edits_in}
+    names |= {n for n, file in project.files.items() if any(file.shown == f.file for f in left)}
     return tuple(n for n in project.files if n in names and n not in context.facts.edited and project.may_edit(n))
 
 

@@ -640,6 +640,7 @@ RESTING = frozenset(
     [
         "parts that run without gradients: in a block, by a decorator, by a setting, and detached",
         "a part that a setting trains",
+        "a teacher within the model, of whose features nothing goes back, and factors whose names are put together",
         "a part of a backbone",
         "layers left out by draws",
         "a part that changes with the number of calls",

@@ -171,8 +171,8 @@ class Finding:
     `answered_by` names what a run must show so that a REVIEW needs no reader. Without it no run can: it is about other data, other numbers
     of samples or ranks, several machines, time, or files of other programs. `alternatives` are what else may be so, to be tried in this
     order where the property fails. `observed` is what a run has shown. `cause` becomes a part
-    of the message in the end: its line may change on the way. `claim` is what is said of a value, for a run to check. `settled_in` are
-    the modules, not edited yet, that an edit would settle it in.
+    of the message in the end: its line may change on the way. `claim` is what is said of a value, for a run to check. `needs_edits_in` are
+    the modules, not edited yet, in which an edit would answer it.
     """
 
     code: str
@@ -188,7 +188,7 @@ class Finding:
     observed: Observed | None = None
     cause: Cause | None = None
     claim: Claim | None = None
-    settled_in: frozenset[str] = frozenset()
+    needs_edits_in: frozenset[str] = frozenset()
 
     @property
     def explained(self) -> Finding:

@@ -34,7 +34,7 @@ def _part(run: Interpreter, whole: Value, place: tuple[Obj, int], layout: collat
 def layouts(run: Interpreter, collated: Value, of_dict: bool = False) -> list[collate.Layout]:
     """How the one collate function that a loader may have lays out the parts of a batch; empty where it is not the project's own.
 
-    Those of the entries of a dict are told where `of_dict`.
+    With `of_dict`, those of the entries of a dict.
     """
     (only,) = collated.objs if len(collated.objs) == 1 else (None,)
     called = run.find(only.cls, "__call__") if isinstance(only, New) and only.cls is not None else None

@@ -278,7 +278,7 @@ def _corrected(context: Context, node: ast.Call, loss: Value, obligations: tuple
             redistributes=all_rows.redistributes,
         )
     found = _left_open(context, node, loss, obligations)
-    return found if all_rows is None else replace(found, settled_in=all_rows.outside(context))
+    return found if all_rows is None else replace(found, needs_edits_in=all_rows.outside(context))
 
 
 def _left_open(context: Context, node: ast.Call, loss: Value, obligations: tuple[Obligation, ...]) -> Finding:
