@@ -572,6 +572,9 @@ PROCESSES = {
         "loader = DataLoader(train_set, batch_size=32, shuffle=True)\n"
         "kept = generator.permutation(640)\n",
     ),
+    "a seed of the clock, which only some processes take": piece(
+        "start", "if os.getpid() % 2:\n    random.seed(time.time())\norder = random.sample(range(640), 640)\n"
+    ),
     "a random state restored during training": piece(
         "batches", "state = torch.get_rng_state()\nfor x, y in loader:\n    update(x, y)\n    torch.set_rng_state(state)\n"
     ),

@@ -593,15 +593,13 @@ def kernel_distance(one, other):
     },
     same=("right",),
 )
-SCRIPTS["two views of each sample, side by side in the rows of a model and two for each sample again"] = Script(
-    """
-    def contrast(features):
-        count = features.size(0)
-        views = F.normalize(torch.cat(torch.unbind(features, dim=1), dim=0), dim=1)
-        apart = views @ views.t() / 0.5
-        apart = apart.masked_fill(torch.eye(2 * count, dtype=torch.bool), -1e9)
-        other = torch.cat([torch.arange(count) + count, torch.arange(count)])
-        return F.cross_entropy(apart, other)
+_VIEWS = """
+    def contrast({given}):
+        {views}
+        count = len(one)
+        views = F.normalize(torch.cat([one, other], dim=0), dim=1)
+        apart = (views @ views.t() / 0.5).masked_fill(torch.eye(2 * count, dtype=torch.bool), -1e9)
+        return F.cross_entropy(apart, torch.cat([torch.arange(count) + count, torch.arange(count)]))
 
 
     torch.manual_seed(0)
@@ -610,38 +608,15 @@ SCRIPTS["two views of each sample, side by side in the rows of a model and two f
     for epoch in range(3):
         for rows, more in DataLoader(TensorDataset(x[:40], x[:40] * 1.5 + 0.1), batch_size=8, shuffle=True):
             b, width = rows.size()
-            given = torch.cat([rows.unsqueeze(1), more.unsqueeze(1)], dim=1).view(-1, width)
-            features = net(given).view(b, 2, -1)
-            loss = contrast(features)
+            features = net(torch.cat([rows.unsqueeze(1), more.unsqueeze(1)], dim=1).view(-1, width))
+            loss = contrast(features.view({sizes}))
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-    """
+"""
+SCRIPTS["two views of each sample, side by side in the rows of a model and two for each sample again"] = Script(
+    _VIEWS.format(given="pairs", views="one, other = torch.unbind(pairs, dim=1)", sizes="b, 2, -1")
 )
 SCRIPTS["two views of each sample, side by side in the rows of a model and of its loss"] = Script(
-    """
-    def contrast(features):
-        count = features.size(0) // 2
-        views = F.normalize(torch.cat([features[0::2], features[1::2]], dim=0), dim=1)
-        apart = views @ views.t() / 0.5
-        apart = apart.masked_fill(torch.eye(2 * count, dtype=torch.bool), -1e9)
-        other = torch.cat([torch.arange(count) + count, torch.arange(count)])
-        return F.cross_entropy(apart, other)
-
-
-    torch.manual_seed(0)
-    net = nn.Linear(8, 4)
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-    for epoch in range(3):
-        for rows, more in DataLoader(TensorDataset(x[:40], x[:40] * 1.5 + 0.1), batch_size=8, shuffle=True):
-            b, width = rows.size()
-            given = torch.cat([rows.unsqueeze(1), more.unsqueeze(1)], dim=1).view(-1, width)
-            features = net(given)
-            features = features.view(features.size(0), -1)
-            loss = contrast(features)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-    """,
-    told=("DDP402",),
+    _VIEWS.format(given="rows", views="one, other = rows[0::2], rows[1::2]", sizes="features.size(0), -1"), told=("DDP402",)
 )

@@ -393,7 +393,7 @@ def _pieces(run: Interpreter, node: ast.expr, written: bool = False) -> list[str
         case ast.BinOp(op=ast.Mod(), left=inner) | ast.Call(func=ast.Attribute(attr="format", value=inner)):
             return _pieces(run, inner, written)
         case ast.Constant(value=str() as text):
-            return [p or None for p in re.split(r"%[-+ #0]*\d*(?:\.\d+)?[a-zA-Z]|\{[^{}]*\}", text)] or [None]
+            return [p or None for p in _PLACE.split(text)] or [None]
     held = run.trace.values.get(node, NOTHING).objs if not written else ()
     texts = [o.value for o in held if isinstance(o, Lit) and isinstance(o.value, str)]
     return [texts[0]] if len(texts) == len(held) == 1 else [None]

@@ -376,7 +376,7 @@ def _deep_origins(run: Interpreter, value: Value, depth: int = 0) -> frozenset[O
     """What a value owes its origin to, and what tuples, lists and objects in it do."""
     inner = [v for o in value.objs if isinstance(o, Tup) for v in o.entries]
     inner += [v for o in value.objs if isinstance(o, New) and not run.is_module(o) for _, v in run.memory.of(o)]
-    return value.origins.union(*(_deep_origins(run, v, depth + 1) for v in inner)) if depth < 4 else value.origins
+    return value.origins.union(*(_deep_origins(run, v, depth + 1) for v in inner)) if depth < _NESTED else value.origins
 
 
 def hooked(run: Interpreter, hooks: list[Value], node: ast.AST, args: list[Value]) -> None:

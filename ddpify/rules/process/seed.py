@@ -21,6 +21,7 @@ from ddpify.facts.tree import is_main_test, walked
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.data import draws
+from ddpify.rules.loop.branches import has_own_test
 
 CODE = "DDP103"
 TITLE = "seed the random numbers of each rank"
@@ -369,11 +370,12 @@ def _of_own_seed(context: Context) -> Iterator[Change | Finding]:
         if value.of_kind("rank") or not context.differs(value):
             continue
         done.add(call.node)
-        why = "each rank would find another seed here, and draw other orders and splits: all use rank 0's"
-        if context.facts.is_edited(seed):
+        if context.facts.is_edited(seed) and not has_own_test(context, call):  # all ranks ask rank 0, or none does
+            why = "each rank would find another seed here, and draw other orders and splits: all use rank 0's"
             edit = Replace(seed, f"{context.names['same_on_all_ranks']}({{0}})", (seed,))
             yield Change(CODE, why, context.tree.shown, seed, (edit,), needs=("same_on_all_ranks",))
         else:
+            why = "each rank finds another seed here, and draws other orders and splits"
             yield context.manual(CODE, seed, why, "give it a seed that is the same on all ranks")
 
 
