@@ -948,3 +948,58 @@ SCRIPTS |= {
     )
     for how, (copied, held, scores) in (("a copy of the model", _COPY), ("a dict of copies", _DICT))
 }
+_TEXT = """
+    import logging
+    import sys
+
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
+
+
+    class Losses:
+        def __init__(self):
+            {start}
+
+        def update(self, value, n):
+            {update}
+
+        def {name}(self):
+            {shown}
+
+
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        losses = Losses()
+        for inputs, targets in loader:
+            loss = F.cross_entropy(model(inputs), targets)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.update(loss.item(), len(targets))
+        {show}
+"""
+_LISTED = ("self.seen = []", "self.seen.append(value)", 'return f"{sum(self.seen) / len(self.seen):.9f}"')
+_PAIRED = (
+    "self.seen = {}",
+    'total, count = self.seen.get("loss", (0.0, 0)); self.seen["loss"] = (total + value * n, count + n)',
+    "return f\"{self.seen['loss'][0] / self.seen['loss'][1]:.9f}\"",
+)
+_TOTAL = (
+    "self.total, self.count = 0.0, 0",
+    "self.total += value * n; self.count += n",
+    'return f"{self.total / self.count:.9f}"',
+)
+_PRINTED = 'print("mean", losses)'
+SCRIPTS |= {
+    f"the text that an object makes of {what}": Script(
+        _TEXT.format(start=start, update=update, shown=shown, name=name, show=show), same=("mean",), told=told
+    )
+    for what, (start, update, shown), name, show, told in (
+        ("a list, in an f-string", _LISTED, "__str__", 'print(f"mean {losses}")', ("DDP404",)),
+        ("a dict of pairs", _PAIRED, "__repr__", _PRINTED, ("DDP404",)),
+        ("a list, logged", _LISTED, "__str__", 'logging.getLogger("run").info("mean %s", losses)', ("DDP404",)),
+        ("its totals", _TOTAL, "__str__", _PRINTED, ()),
+        ("its totals, by str", _TOTAL, "__repr__", 'print("mean " + str(losses))', ()),
+    )
+}

@@ -18,6 +18,8 @@ from ddpify.facts.interpret.literals import decorator_names, is_own, marked_as_l
 from ddpify.facts.interpret.settings import note_made
 from ddpify.facts.interpret.signatures import fitting
 from ddpify.facts.interpret.state import ELEMENT, UNNAMED, Frame, Interpreter
+from ddpify.facts.library import effects
+from ddpify.facts.library.row import row_of
 from ddpify.facts.model import (
     NOTHING,
     Call,
@@ -45,6 +47,8 @@ from ddpify.placement.shape import Shape
 _DEPTH = 24
 _NESTED = 4  # so deep outputs are looked into that hold lists of others
 _CALLED_FOR = {"__iter__": "iter", "__next__": "next"}
+_TEXTS = ("str", "repr", "format")
+_AS_TEXT = ("__format__", "__str__", "__repr__")
 _RECURSIONS = 40  # in so many places a function is followed that is running already
 _OF_LOSSES = ("reduction", "weight", "ignore_index", "pos_weight")  # the options that say what losses average
 
@@ -78,8 +82,11 @@ def evaluate_call(run: Interpreter, node: ast.Call) -> Value:
         func, args = just(Ext(builtin)), [_filled(run, receiver)]
         run.note(node.func, func)
     call, seen = _record(run, node, func, args, keywords, receiver)
+    texts = [text for value in (*args, *keywords.values()) for text in as_texts(run, value, node)] if _shows(func) else []
     _hook_parts(run, node, receiver, args)
     result = invoke(run, call, func, args, keywords)
+    if texts:
+        result = Value(result.objs, result.origins | origins_of(texts), result.scale or tensors.any_function(texts), result.shape)
     if isinstance(node.func, ast.Name) and func.paths() == {"isinstance"}:
         result = is_known(run, node, result)
     if isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_") and not receiver.objs:
@@ -91,6 +98,19 @@ def evaluate_call(run: Interpreter, node: ast.Call) -> Value:
     call.last = seen.last = run.order
     seen.result = result
     return result
+
+
+def _shows(func: Value) -> bool:
+    """Whether a function of a library makes texts of what it is given, to show or to return them."""
+    logs = any(isinstance(o, Method) and o.name in effects.LOG_METHODS for o in func.objs)
+    return logs or any(isinstance(o, Ext) and (o.path in _TEXTS or row_of(effects.EFFECTS, o.path) == "print") for o in func.objs)
+
+
+def as_texts(run: Interpreter, value: Value, node: ast.AST) -> list[Value]:
+    """The texts that classes of the project make of what a value may be, by `__str__` or `__repr__`."""
+    own = [o for o in ordered(value.objs) if isinstance(o, New) and o.cls is not None and not run.is_module(o)]
+    made = [next((t for name in _AS_TEXT if (t := invoke_named(run, o, name, node)) is not None), NOTHING) for o in own]
+    return [text for text in made if text is not NOTHING]
 
 
 def _with_attribute(value: Value, name: str) -> Value:
@@ -393,16 +413,18 @@ def _marked(run: Interpreter, value: Value, mark: frozenset[Origin], flow: Value
     at = next((o.of[1] for o in mark), None)  # type: ignore[index]
     for obj in value.objs:
         if isinstance(obj, Tup):
-            made = outputs(at, dict(enumerate(obj.items)), flow)
+            made = outputs(run, at, dict(enumerate(obj.items)), flow)
             rest = None if obj.rest is None else _part_of(obj.rest, mark, flow)
-            items = [_part_of(_marked_inside(run, item, mark, flow), mark | made[n], flow) for n, item in enumerate(obj.items)]
+            marked = [(item, mark | made[n]) for n, item in enumerate(obj.items)]
+            items = [_part_of(_marked_inside(run, item, marks, flow), marks, flow) for item, marks in marked]
             objs.add(Tup(tuple(items), obj.names, rest))
         elif isinstance(obj, New) and obj.path in ("dict", "list"):
             held = dict(run.memory.of(obj))
-            made = outputs(at, {n: item for n, item in held.items() if n not in (ELEMENT, UNNAMED)}, flow)
+            made = outputs(run, at, {n: item for n, item in held.items() if n not in (ELEMENT, UNNAMED)}, flow)
             for name, each in held.items():
-                item = _marked_inside(run, each, mark, flow)
-                run.memory[obj, name] = Value(item.objs, item.origins | mark | made.get(name, frozenset()), item.scale, item.shape)
+                marks = mark | made.get(name, frozenset())
+                item = _marked_inside(run, each, marks, flow)
+                run.memory[obj, name] = Value(item.objs, item.origins | marks, item.scale, item.shape)
             objs.add(obj)
     return Value(frozenset(objs), value.origins, value.scale, value.shape)
 
@@ -428,11 +450,12 @@ def _marked_inside(run: Interpreter, value: Value, mark: frozenset[Origin], flow
     return Value(frozenset(objs), value.origins | inner, value.scale, value.shape)
 
 
-def outputs(at: object, items: Mapping[Any, Value], flow: Value) -> dict[Any, frozenset[Origin]]:
+def outputs(run: Interpreter, at: object, items: Mapping[Any, Value], flow: Value) -> dict[Any, frozenset[Origin]]:
     """The marks of a forward's several outputs: which one it is, and which parts of the model each of them comes from."""
     if at is None:
         return {name: frozenset() for name in items}
-    parts = tuple((n, frozenset(o.of[0] for o in i.origins - flow.origins if o.kind == "forward")) for n, i in items.items())  # type: ignore[index]
+    owed = {name: _deep_origins(run, item) - flow.origins for name, item in items.items()}
+    parts = tuple((n, frozenset(o.of[0] for o in origins if o.kind == "forward")) for n, origins in owed.items())  # type: ignore[index]
     return {name: frozenset((Origin("output", (at, name, parts)),)) for name in items}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from ddpify.facts import library, named, tensor_entries, tensors
+from ddpify.facts.interpret.calls import as_texts
 from ddpify.facts.interpret.literals import joined_texts, literal, literal_keys, sources_of
 from ddpify.facts.interpret.state import ELEMENT, UNNAMED, Interpreter
 from ddpify.facts.model import (
@@ -126,6 +127,7 @@ def evaluate_unary(run: Interpreter, node: ast.UnaryOp) -> Value:
 def evaluate_joined(run: Interpreter, node: ast.JoinedStr) -> Value:
     """An f-string: its texts, where all are known."""
     parts = [run.expression(v.value) for v in node.values if isinstance(v, ast.FormattedValue)]
+    parts += [text for value in parts for text in as_texts(run, value, node)]
     plain = [v for v in node.values if not isinstance(v, ast.FormattedValue) or (v.conversion == -1 and v.format_spec is None)]
     pieces = [run.expression(v.value) if isinstance(v, ast.FormattedValue) else run.expression(v) for v in plain]
     return Value(

@@ -270,9 +270,7 @@ def _tensors_of_tuple(run: Interpreter, node: ast.ListComp | ast.GeneratorExp) -
     return tuple(join(list(items)) for items in zip(*(t.items for t in tuples), strict=True))
 
 
-def _of_each(
-    run: Interpreter, node: ast.ListComp | ast.GeneratorExp, entries: tuple[Value, ...], saved: dict[str, Value] | None
-) -> Value:
+def _of_each(run: Interpreter, node: ast.ListComp | ast.GeneratorExp, entries: tuple[Value, ...], saved: dict[str, Value] | None) -> Value:
     """`[part.float() for part in (rows, targets)]`: a list of as many, each of its own."""
     first, outer, made = node.generators[0], run.loops, list[Value]()
     for entry in entries:

@@ -48,11 +48,6 @@ def meter(context: Context, obj: New) -> Meter | None:
     return Meter(tuple(totals), tuple(derived.items()), frozenset(others), running, several)
 
 
-def added_to(obj: New) -> set[str]:
-    """The attributes of its own that an object's class adds to."""
-    return {name for method in _methods(obj) for name in _added(method)}
-
-
 def _added(method: ast.FunctionDef) -> Iterator[str]:
     """The attributes that a method adds to."""
     return filter(None, (_self_attribute(w.target) for n in walked(method) for w in writes_of(n) if _adds(w)))

@@ -29,7 +29,7 @@ from ddpify.rules.data.loader import epoch_of, sampler_name, samplers
 from ddpify.rules.loop.counted_elsewhere import counted_elsewhere, keys
 from ddpify.rules.loop.last_batch import of_one_batch
 from ddpify.rules.loop.live_out import live_out
-from ddpify.rules.loop.meters import added_to, is_meter
+from ddpify.rules.loop.meters import is_meter
 from ddpify.rules.loop.reduction import Reduction
 from ddpify.rules.loop.reductions import loader_of, reduce
 
@@ -316,32 +316,16 @@ def _output_calls(context: Context, also: Callable[[Value], bool] = lambda value
 
 
 def _inner(context: Context, call: Call) -> Iterator[Value]:
-    """What a call is given, as it is or within f-strings, and what tuples and containers among it hold."""
+    """What a call is given, as it is, within f-strings or as texts of it, and what tuples and containers among it hold."""
     given = [*call.node.args, *(k.value for k in call.node.keywords)]
     formatted = [context.facts.after.value(n.value) for a in given for n in ast.walk(a) if isinstance(n, ast.FormattedValue)]
-    for value in (*call.args, *call.keywords.values(), *formatted):
+    for value in (*call.args, *call.keywords.values(), *formatted, call.result):
         yield value
         for obj in value.objs:
             if isinstance(obj, Tup):
                 yield from obj.entries
             elif isinstance(obj, New) and obj.path in COLLECTIONS:
                 yield context.facts.after.attribute(obj, "[]")
-
-
-def _shown_as_text(context: Context, call: Call) -> Iterator[New]:
-    """The objects of the project's classes that a call shows, as the text that their class makes of them."""
-    run = context.facts.after
-    for obj in {o for n in ast.walk(call.node) if isinstance(n, ast.expr) for o in run.value(n).instances()}:
-        if obj.cls is not None and any(run.interpreter.find(obj.cls, name) is not None for name in ("__str__", "__repr__")):
-            yield obj
-
-
-def _holds_own_meter(context: Context, obj: New, depth: int = 0) -> bool:
-    """Whether an object is, or holds at some depth, one that adds up what is of this rank's own share."""
-    if any(context.from_sharded_data(context.facts.after.attribute(obj, name)) for name in added_to(obj)):
-        return not context.facts.after.interpreter.is_module(obj)
-    held = {o for value in context.facts.after.of(obj).values() for o in value.instances()} if depth < 4 else set()
-    return any(_holds_own_meter(context, o, depth + 1) for o in held if o.cls is not None or o.path in COLLECTIONS)
 
 
 def unreduced_numbers(context: Context) -> Iterator[Finding]:
@@ -353,9 +337,6 @@ def unreduced_numbers(context: Context) -> Iterator[Finding]:
         scales = {v.scale for v in own}
         of_rows = scales <= {"sample", "count"} or of_one_batch(context, call.node)  # shown as rank 0's own, and said so
         if not (of_rows or any(loop.node in loops for loop in call.loops) or "torch.save" in call.func.paths()):
-            yield context.manual(CODE, call.node, message, fix)
-    for call, _ in effects(context.facts.after):
-        if not any(loop.node in loops for loop in call.loops) and any(_holds_own_meter(context, o) for o in _shown_as_text(context, call)):
             yield context.manual(CODE, call.node, message, fix)
     for decision in context.facts.after.trace.decisions:
         after = isinstance(decision.node, (ast.If, ast.While)) and not any(loop.node in loops for loop in decision.loops)
