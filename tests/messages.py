@@ -1740,6 +1740,7 @@ FROM_TABLES = (
     "samples of a distribution beside noise",
     "samples that are written first, and read by the loader",
     "settings of a module by its name",
+    "several trainings, seeded once, each with a teacher of its own",
     "slices by the start of each batch",
     "statistics of an averaged model, over the training data",
     "tensors as long as the longest sample",

@@ -1003,3 +1003,39 @@ SCRIPTS |= {
         ("its totals, by str", _TOTAL, "__repr__", 'print("mean " + str(losses))', ()),
     )
 }
+_RUNS = """
+    import copy
+
+    {seeds}
+
+
+    def samples(count, seed):
+        generator = torch.Generator().manual_seed(seed)
+        rows = torch.randn(count, 8, generator=generator)
+        return rows, (rows[:, 0] > 0).long()
+
+
+    for run in range(2):
+        {seeded}
+        loader = DataLoader(TensorDataset(*samples(40, 3)), batch_size=8, shuffle=True)
+        model = nn.Linear(8, 2)
+        {beside}
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for inputs, targets in loader:
+                outputs = model(inputs)
+                with torch.no_grad():
+                    soft = beside(inputs).softmax(1)
+                loss = F.cross_entropy(outputs, targets) + F.mse_loss(outputs.softmax(1), soft)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        print(f"run {{run}}", round(model.weight.sum().item(), 9), round(beside.weight.sum().item(), 9))
+"""
+SCRIPTS |= {
+    f"several trainings, seeded {when}, each with {what}": Script(
+        _RUNS.format(seeds=seeds, seeded=seeded, beside=beside), same=("run 0",) if seeds else ("run",)
+    )
+    for when, seeds, seeded in (("by themselves", "", "torch.manual_seed(7 + run)"), ("once", "torch.manual_seed(7)", 'print("next")'))
+    for what, beside in (("a teacher of its own", "beside = nn.Linear(8, 2)"), ("a copy of its model", "beside = copy.deepcopy(model)"))
+}

@@ -67,6 +67,7 @@ EXAMPLES: tuple[Example, ...] = (
     ),
 )  # fmt: skip
 
+_GENERATORS = ("generator", "random_state")
 _WHY = "this random number decides how the training goes on: all ranks use the one that rank 0 draws"
 _DRAWN_FOLDS = frozenset(
     f"sklearn.model_selection.{name}"
@@ -138,7 +139,7 @@ def _drawn(call: Call) -> Value:
 def _orders(context: Context, call: Call) -> bool:
     """Whether a call draws an order of the data: it shuffles in place between batches, or permutes what batches are cut from."""
     tree, paths = context.facts.tree_of(call.node), call.func.paths()
-    if any(k in call.keywords for k in ("generator", "random_state")) or any(a.batches() for a in call.args):
+    if any(k in call.keywords for k in _GENERATORS) or any(a.batches() for a in call.args):
         return False
     if paths & library.SHUFFLES:
         batches = _batch_loops(context)
@@ -205,8 +206,16 @@ def _in_training(context: Context, node: ast.AST) -> bool:
     """Whether a draw is made again and again while training, by each rank for itself: before it, all ranks draw from one seed."""
     training = context.facts.training_loops
     calls = [call for call in context.facts.after.calls(node) if any(loop.node in training for loop in call.loops)]
+    calls = [call for call in calls if not _draws_alike(context, call)]
     redrawn = draws.redrawn(context) if calls else {}
     return any(not redrawn.keys() & set(call.stack) and not draws.by_rank_zero(context, (*call.stack, node)) for call in calls)
+
+
+def _draws_alike(context: Context, call: Call) -> bool:
+    """Whether a call draws from a generator of its own, which the script seeds on all ranks alike."""
+    given = [call.keywords[k] for k in _GENERATORS if k in call.keywords]
+    system = any(isinstance(o, Lit) and o.value is None for v in given for o in v.objs)
+    return bool(given) and not system and not any(map(context.differs, given))
 
 
 def _roots(context: Context, node: ast.AST) -> set[str]:

@@ -12,7 +12,7 @@ References: https://docs.pytorch.org/docs/stable/notes/randomness.html
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from ddpify.edits import InsertBefore, Replace
 from ddpify.facts import batch_source, library
@@ -48,6 +48,11 @@ EXAMPLES: tuple[Example, ...] = (
         frame="start",
     ),
     Example(
+        "numbers of a generator of NumPy that has a seed",
+        "offsets = np.random.default_rng(3).random(640)\n",
+        frame="start",
+    ),
+    Example(
         "an order drawn by a generator that the script seeds",
         "order = list(range(640))\n"
         "random.Random(7).shuffle(order)\n",
@@ -70,6 +75,16 @@ EXAMPLES: tuple[Example, ...] = (
         "if rank != 0:\n"
         "    torch.manual_seed(torch.initial_seed() + rank)\n"
         "for epoch in range(9):\n"
+        "    train(epoch)\n",
+        frame="loop",
+    ),
+    Example(
+        "a seed for each epoch",
+        "for epoch in range(9):\n"
+        "    torch.manual_seed(epoch)\n"
+        "    train(epoch)\n",
+        "for epoch in range(9):\n"
+        "    torch.manual_seed(epoch + 1000 * rank)\n"
         "    train(epoch)\n",
         frame="loop",
     ),
@@ -130,7 +145,7 @@ def unseeded(context: Context) -> list[tuple[Call, str]]:
     trains = [call for call in run.trace.calls if any(loop.node in training for loop in call.loops)]
     early = [call for call in run.trace.calls if call.order <= first and not any(loop.node in training for loop in call.loops)]
     out = [(call, root) for call in early for path in call.func.paths() if (root := _unseeded_generator(context, call, path))]
-    out += [(call, "torch") for call in early if _copies_drawn_weights(context, call)][:1]
+    out += [(call, "torch") for call in early if _drawn_and_copied(context, call)][:1]
     feeding = set(context.facts.feeding)
     trains += [call for call in early if any(v.batches() & feeding for v in call.args)]  # what is computed of the training data before
     drawn = {obj: _random_network(context, obj) for obj in {o for call in trains for o in call.func.objs}}
@@ -162,26 +177,30 @@ def _seeded(context: Context, seed: str, draw: Call) -> bool:
     )
 
 
-def _copies_drawn_weights(context: Context, call: Call) -> bool:
-    """Whether a call keeps a copy of weights that each rank has drawn for itself, before a wrapper gives all ranks rank 0's."""
+def _drawn_and_copied(context: Context, call: Call, again: bool = False) -> set[New]:
+    """The trained networks of whose weights, which each rank drew, a call keeps a copy before a wrapper gives all ranks rank 0's."""
     copied = call.args[:1] if call.method == "load_state_dict" or call.func.paths() & library.COPIES else []
     copied += [call.receiver] if call.method == "clone" else []
     owners = {o for v in copied for o in (*v.instances(), *v.of_kind("parameters"), *v.of_kind("state")) if isinstance(o, New)}
+    if not owners or _inside_module(context, call):  # what a wrapped model holds is broadcast with it
+        return set()
     trained = {o for o in owners if not _trained(context).isdisjoint(context.facts.after.roots(o))}
-    kept = any(not _is_broadcast(context, o, call.order) and _has_drawn_weights(context, o) for o in trained)
-    return kept and not _inside_module(context, call)  # what a wrapped model holds is broadcast with it
+    return {o for o in trained if not _is_broadcast(context, o, call.order) and _has_drawn_weights(context, o, again)}
 
 
-def _random_network(context: Context, obj: object) -> bool:
+def _random_network(context: Context, obj: object, again: bool = False) -> bool:
     """Whether a network that is not trained, and so not broadcast by a wrapper, feeds the loss with the weights it was drawn with."""
     run = context.facts.after
     if not isinstance(obj, New) or not run.interpreter.is_network(obj) or not _trained(context).isdisjoint(run.roots(obj)):
         return False
-    return _has_drawn_weights(context, obj)
+    return _has_drawn_weights(context, obj, again)
 
 
-def _has_drawn_weights(context: Context, obj: New, depth: int = 0) -> bool:
-    """Whether a network may have weights that its rank drew, or is a copy of such a one: nothing seeded, loaded or broadcast them."""
+def _has_drawn_weights(context: Context, obj: New, again: bool = False, depth: int = 0) -> bool:
+    """Whether a network may have weights that its rank drew, or is a copy of such a one: nothing seeded, loaded or broadcast them.
+
+    What seeds the first training does not seed one that is made `again` for each of several.
+    """
     run = context.facts.after
     creations = run.calls(obj.node)
     originals = run.memory.get((obj, library.ORIGINAL), NOTHING).instances() if obj.path in library.COPIES else frozenset()
@@ -193,8 +212,9 @@ def _has_drawn_weights(context: Context, obj: New, depth: int = 0) -> bool:
             if not sources:
                 return False
     if sources:
-        return depth < 4 and any(not _is_broadcast(context, o, at) and _has_drawn_weights(context, o, depth + 1) for o, at in sources)
-    known = bool(creations) and all(_seeded(context, _SEEDS["torch"], call) for call in creations)
+        apart = (o for o, at in sources if depth < 4 and not _is_broadcast(context, o, at))
+        return any(_has_drawn_weights(context, o, again, depth + 1) for o in apart)
+    known = not again and bool(creations) and all(_seeded(context, _SEEDS["torch"], call) for call in creations)
     return (obj.cls is not None or obj.path in ("torch.nn.Sequential", "torch.nn.Linear")) and not known
 
 
@@ -239,6 +259,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     paths = _OTHER_SEEDS.union(_SEEDS.values()) if drawn_by_hand else frozenset(_SEEDS.values())
     seeds = [c for c in run.trace.calls if c.node.args and c.func.paths() & paths]
     restored = [c for c in run.trace.calls if c.func.paths() & _RESTORES.keys() and not _of_a_helper(context, c)]
+    yield from _made_again(context, seeds)
     if not (seeds or unshared or restored):
         yield from _unordered(context)
     elif not any(argument.of_kind("rank") for c in seeds for argument in c.args):
@@ -259,17 +280,18 @@ def _from_rank_zero(context: Context, unshared: list[tuple[Call, str]]) -> Chang
 def _reseeded(context: Context, seeds: list[Call], unshared: list[str], restored: list[Call]) -> Iterator[Change | Finding]:
     """Let each rank draw its own numbers from the first training loop on; `unshared` are the generators that nothing seeds."""
     backward = min((loop.backward for loop in context.facts.loops), key=lambda call: call.order, default=None)
-    node = _training_statement(context, backward) if backward is not None else None
+    around = _loops_of_training(context, backward) if backward is not None else []
+    node = _training_statement(context, backward, around) if backward is not None else None
     if backward is None or node is None:
         return
-    again = [c for c in restored if _in_loops_of(c, backward)]
+    again = [c for c in restored if _is_in(c, around)]
     if again:
         why = "a random state is restored during training: all ranks draw the same dropout, noise and augmentation from here on"
         fix = f"torch.manual_seed(... + {context.names['rank']})"
         yield context.manual(CODE, again[-1].node, why, fix, level=Safety.REVIEW)
         return
     repeated = {c.node: c for c in seeds if c.order > backward.order and not context.training.isdisjoint(c.stack)}
-    repeated |= {c.node: c for c in seeds if _in_loops_of(c, backward)}
+    repeated |= {c.node: c for c in seeds if _is_in(c, around)}
     for call in repeated.values():
         yield _per_rank(context, call)
     generators = _generators([c for c in seeds if c.node not in repeated], unshared, restored)
@@ -283,10 +305,37 @@ def _reseeded(context: Context, seeds: list[Call], unshared: list[str], restored
         yield from _unordered(context)
 
 
-def _in_loops_of(call: Call, backward: Call) -> bool:
-    """Whether a call runs in one of the loops around a backward call."""
-    around = {loop.node for loop in backward.loops}
-    return any(loop.node in around for loop in call.loops)
+def _loops_of_runs(context: Context) -> set[ast.AST]:
+    """The loops that train several times: each pass makes anew what is trained in it."""
+    run = context.facts.after
+    return {loop.node for o in _trained(context) if isinstance(o, New) for call in run.calls(o.node) for loop in call.loops}
+
+
+def _loops_of_training(context: Context, backward: Call) -> list[ast.AST]:
+    """The loops around a backward call, but for those that train several times."""
+    return [loop.node for loop in backward.loops if loop.node not in _loops_of_runs(context)]
+
+
+def _made_again(context: Context, seeds: list[Call]) -> Iterator[Change | Finding]:
+    """Networks that each of several trainings makes, with weights that ranks would draw apart by then and no wrapper gives them."""
+    run, runs = context.facts.after, _loops_of_runs(context)
+    if not runs or any(_is_in(c, runs) for c in seeds):
+        return
+    why = "each training draws these weights anew, and ranks draw apart by then: all have those that rank 0 draws"
+    calls = [c for c in run.trace.calls if _is_in(c, runs)]
+    apart = {o for c in calls for o in c.func.objs if _random_network(context, o, again=True)}
+    apart |= {o for c in calls for o in _drawn_and_copied(context, c, again=True)}
+    made = {c.node: c for o in apart if isinstance(o, New) for c in run.calls(o.node) if _is_in(c, runs)}
+    for call in sorted(made.values(), key=lambda c: c.order):
+        if not draws.by_rank_zero(context, (*call.stack, call.node)):
+            statement = context.tree.statement(call.node) if context.facts.is_edited(call.node) else None
+            shared = draws.under_rank_zero(context, CODE, why, statement, {"torch"}) if statement is not None else None
+            yield shared or context.manual(CODE, call.node, why, "give it a seed that is the same on all ranks")
+
+
+def _is_in(call: Call, loops: Container[ast.AST]) -> bool:
+    """Whether a call runs in one of some loops."""
+    return any(loop.node in loops for loop in call.loops)
 
 
 def _generators(seeds: list[Call], unshared: list[str], restored: list[Call]) -> set[str]:
@@ -298,9 +347,9 @@ def _generators(seeds: list[Call], unshared: list[str], restored: list[Call]) ->
     return {"numpy" if root == "sklearn" else root for root in used}
 
 
-def _training_statement(context: Context, backward: Call) -> ast.stmt | None:
-    """The edited statement that runs the training: the outermost loop around a backward call, or a call that leads there."""
-    node = backward.loops[0].node if backward.loops else None
+def _training_statement(context: Context, backward: Call, around: list[ast.AST]) -> ast.stmt | None:
+    """The edited statement that runs the training: the outermost of the loops around a backward call, or a call that leads there."""
+    node = around[0] if around else None
     if node is None or (context.facts.is_edited(node) and isinstance(node, ast.stmt)):
         return node
     calls = [n for n in backward.stack if context.facts.is_edited(n)]
@@ -382,7 +431,7 @@ def _of_own_seed(context: Context) -> Iterator[Change | Finding]:
 def _goes_on_by_itself(context: Context, call: Call) -> bool:
     """Whether the generator that all use is seeded anew while training, where each rank draws its own numbers anyway."""
     of_all = call.func.paths() <= {*_SEEDS.values(), "torch.seed"}
-    return of_all and bool(context.facts.loops) and all(_in_loops_of(call, loop.backward) for loop in context.facts.loops)
+    return of_all and bool(context.facts.loops) and all(_is_in(call, _loops_of_training(context, t.backward)) for t in context.facts.loops)
 
 
 def _reordered(context: Context) -> Iterator[Change | Finding]:
