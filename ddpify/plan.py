@@ -244,6 +244,9 @@ def _replicate(context: Context) -> tuple[Context, dict[ModuleType, list[Change 
         items[rule] = list(rule.changes(context))
         first = [c for c in items[rule] if isinstance(c, Change) and (c.replicates or c.redistributes)]
         context = context.after_changes(first) if first else context
+    if any(isinstance(i, Finding) for i in items[carried]) and any(isinstance(i, Change) and i.redistributes for i in items[loss]):
+        made = [i for i in items[carried] if not isinstance(i, Finding)]
+        items[carried] = [*made, *(i for i in carried.changes(context) if i not in made)]  # what is kept may be of all ranks' rows now
     changes: dict[ModuleType, list[Change]] = {metrics: [], decisions: []}
     for _ in range(6):
         agreeing: list[Change] = []

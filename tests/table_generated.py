@@ -1039,3 +1039,66 @@ SCRIPTS |= {
     for when, seeds, seeded in (("by themselves", "", "torch.manual_seed(7 + run)"), ("once", "torch.manual_seed(7)", 'print("next")'))
     for what, beside in (("a teacher of its own", "beside = nn.Linear(8, 2)"), ("a copy of its model", "beside = copy.deepcopy(model)"))
 }
+SCRIPTS |= {
+    "outputs of a forward in a dict beside those that the loss reads": Script(
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body, self.head, self.side = nn.Linear(8, 8), nn.Linear(8, 2), nn.Linear(8, 8)
+
+            def forward(self, rows):
+                hidden = self.body(rows).tanh()
+                return {"side": self.side(hidden).pow(2).mean(1)}, self.head(hidden)
+
+
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for inputs, targets in loader:
+                others, outputs = model(inputs)
+                loss = F.cross_entropy(outputs, targets)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """
+    ),
+    "a queue of features of earlier batches that a coupled loss is computed against": Script(
+        """
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        queue = torch.zeros(20, 2)
+        for epoch in range(3):
+            for inputs, targets in loader:
+                outputs = model(inputs)
+                keys = F.normalize(outputs.detach(), dim=1)
+                spread = torch.logsumexp(outputs @ queue.t(), dim=1).mean()
+                queue = torch.cat([keys, queue])[:20]
+                loss = F.cross_entropy(outputs, targets) + spread
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """
+    ),
+    "a number trained beside a model of which another optimizer trains a part": Script(
+        """
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        model = nn.Linear(8, 2)
+        log_scale = nn.Parameter(torch.zeros(1))
+        optimizer = torch.optim.SGD([*model.parameters(), log_scale], lr=0.1)
+        bias_optimizer = torch.optim.SGD([model.bias], lr=0.05)
+        for epoch in range(3):
+            for inputs, targets in loader:
+                loss = F.cross_entropy(model(inputs), targets) * torch.exp(-log_scale[0]) + log_scale[0]
+                optimizer.zero_grad()
+                bias_optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                bias_optimizer.step()
+        torch.save(model, "whole.pt")
+        """,
+        apart=("keys",),
+    ),
+}

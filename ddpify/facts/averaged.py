@@ -36,7 +36,7 @@ def fill(facts: Facts) -> None:
 
 
 def _not_averaged(facts: Facts, done: set[New]) -> set[New]:
-    """The optimizers whose gradients nothing averages: of models that no wrapper serves, or of no model at all.
+    """The optimizers whose gradients nothing averages: of models that no wrapper serves, of no model at all, or of what these train, too.
 
     None of them where some parameters are moved without an optimizer: calls before its steps do not do for these.
     """
@@ -46,7 +46,8 @@ def _not_averaged(facts: Facts, done: set[New]) -> set[New]:
     moving = [optimizers_of(facts, m) for m in apart]
     if not all(moving) or any(collect.moved_by_hand(facts)):
         return set()
-    return {o for o, _ in collect.uncovered(facts)}.union(*moving) - done
+    found = {o for o, _ in collect.uncovered(facts)}.union(*moving)
+    return found.union(*(own for m in facts.models if (own := optimizers_of(facts, m)) & found)) - done
 
 
 def _trained_methods(facts: Facts, starts: dict[New, list[Start]]) -> tuple[TrainedMethod, ...] | None:
