@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from .by_hand import BY_HAND
 from .data import LOADERS, LOOPS, SEQUENCES
+from .data_wrapped import WRAPPED
 from .decisions import DECISIONS, REPORTS
 from .domains import DOMAIN_MODELS, DOMAINS
 from .files import FILES
@@ -16,14 +17,17 @@ from .losses import LOSSES
 from .metrics import MORE, NO_VALIDATION, TRAIN_LOSS, VALIDATIONS
 from .models import MODELS
 from .models_beside import MODELS_BESIDE
+from .models_more import MODELS_MORE
 from .names import assigned, read, renamed
 from .pieces import Piece
+from .rates import OWN_STEPS
+from .scores import MORE_SCORES, SCORES
 from .steps import OPTIMIZERS, STEPS
-from .structure import BESIDE, SETTINGS, SHAPES, Parts, Text, indented
+from .structure import BESIDE, SETTINGS, SHAPES, Parts, Text, indented, step_apart
 
 IMPORTS = (
     *("import argparse", "import copy", "import csv", "import itertools", "import json", "import logging", "import os", "import random"),
-    *("import sys", "import time"),
+    *("import sys", "import time", "import math", "import yaml"),
     *("import shutil", "from collections import defaultdict, deque", "from dataclasses import dataclass", "from pathlib import Path"),
     *("from types import SimpleNamespace", "import numpy as np", "import torch", "import torch.nn as nn"),
     *("import torch.nn.functional as F", "import torch.optim as optim"),
@@ -38,6 +42,8 @@ _WAYS = {  # how a script names what every script has
     "optimizer": ("optimizer", "opt"),
     "criterion": ("criterion", "loss_fn", "loss_func"),
 }
+_TEXTS = ("setup", "train", "validate", "after", "finish", "step")
+_EPOCHS = ("range(epochs)", "range(epochs)", "range(0, epochs)", "range(1, epochs + 1)")
 MOVES = (
     Piece("device: none", weight=2),
     Piece(
@@ -115,13 +121,14 @@ def _choose(rng: random.Random) -> dict[str, Piece]:
     def add(axis: str, options: Sequence[Piece]) -> None:
         chosen[axis] = _one(rng, options, tuple(chosen.values()))
 
-    data, models = [*LOADERS, *BY_HAND, *DOMAINS, *SEQUENCES], [*MODELS, *MODELS_BESIDE, *DOMAIN_MODELS]
-    for axis, options in (("data", data), ("model", models), ("move", MOVES), ("seed", SEEDS), ("step", STEPS), ("loss", LOSSES)):
+    data, models = [*LOADERS, *WRAPPED, *BY_HAND, *DOMAINS, *SEQUENCES], [*MODELS, *MODELS_BESIDE, *MODELS_MORE, *DOMAIN_MODELS]
+    steps = [*STEPS, *OWN_STEPS]
+    for axis, options in (("data", data), ("model", models), ("move", MOVES), ("seed", SEEDS), ("step", steps), ("loss", LOSSES)):
         add(axis, options)
     add("train loss", TRAIN_LOSS)
     for i in range(rng.choice((0, 1, 1, 2))):
-        add(f"metric {i}", [piece for piece in MORE if piece not in chosen.values()])
-    add("validation", [NO_VALIDATION] if rng.random() < 0.25 else VALIDATIONS)
+        add(f"metric {i}", [piece for piece in (*MORE, *MORE_SCORES) if piece not in chosen.values()])
+    add("validation", [NO_VALIDATION] if rng.random() < 0.25 else [*VALIDATIONS, *SCORES])
     for axis, options in (("report", REPORTS), ("decision", DECISIONS), ("files", FILES)):
         add(axis, options)
     return chosen
@@ -167,15 +174,15 @@ def _written(seed: int, pieces: dict[str, Piece], rng: random.Random) -> Generat
     parts = _named(parts, rng)
     config, settings, names = SETTINGS[way](parts.settings)
     apart_settings = BESIDE[way](parts.settings) if way in BESIDE else {}
-    setup, train, validate, after, finish = (
-        renamed(text, names) for text in (parts.setup, parts.train, parts.validate, parts.after, parts.finish)
-    )
-    parts = replace(parts, setup=settings + "\n" + setup, train=train, validate=validate, after=after, finish=finish)
-    parts = replace(parts, epochs=renamed(parts.epochs, names))
+    parts = replace(parts, **{key: renamed(getattr(parts, key), names) for key in (*_TEXTS, "epochs")})
+    given = settings + "\n"
+    parts = replace(parts, setup=given + parts.setup, given=given)
+    step = rng.random() < 0.2
+    parts = step_apart(parts) if step else parts
     text = SHAPES[shape](parts, rng)
     modules = modules or bool(text.modules)
     features = (*(p.feature for p in pieces.values()), f"optimizer: {optimizer}", f"structure: {shape}", f"settings: {way}")
-    features += ("modules: definitions apart",) if modules else ()
+    features += ("modules: definitions apart",) * modules + ("step: a function of its own",) * step
     apart = tuple(name for piece in pieces.values() for name in piece.apart)
     imports = [line for piece in pieces.values() for line in piece.imports] + ["import config"] * ("config.py" in apart_settings)
     beside = {"settings": config, **parts.definitions}
@@ -204,8 +211,8 @@ def _parts(pieces: dict[str, Piece], rng: random.Random) -> tuple[Parts, str]:
     forward = clean(model.batch or "outputs = model(inputs)\n") + clean(loss.batch) + model.values.get("extra loss", "")
     metrics = [p for axis, p in pieces.items() if axis.startswith(("train loss", "metric", "files"))]
     also = "".join(put(move.values["move"], name=name) for name in data.values.get("also moved", "").split() if "move" in move.values)
-    batch = clean(move.batch) + also + put(step.batch, forward=forward) + model.values.get("after step", "")
-    batch += "".join(clean(p.batch) for p in metrics)
+    one_step = put(step.batch, forward=forward) + model.values.get("after step", "")
+    batch = clean(move.batch) + also + one_step + "".join(clean(p.batch) for p in metrics)
     start = "".join(f"{name}.train()\n" for name in modules if name not in ("teacher", "ema_model"))
     start += "".join(clean(p.start) for p in (model, step, *metrics))
     train = start + put(data.loop or rng.choice(LOOPS), body=batch) + "".join(clean(p.end) for p in metrics)
@@ -227,7 +234,8 @@ def _parts(pieces: dict[str, Piece], rng: random.Random) -> tuple[Parts, str]:
     definitions = {"dataset": data.definitions, "models": model.definitions, "utils": "\n\n".join(dict.fromkeys(others))}
     first = next((p.values["first epoch"] + ", " for p in pieces.values() if "first epoch" in p.values), "")
     before = "\n".join(filter(None, map(clean, setup))) + "\n"
-    return Parts(settings, definitions, before, train, validate, after, finish, f"range({first}epochs)"), optimizer
+    epochs = f"range({first}epochs)" if first else rng.choice(_EPOCHS)
+    return Parts(settings, definitions, before, train, validate, after, finish, one_step, epochs), optimizer
 
 
 def _named(parts: Parts, rng: random.Random) -> Parts:
@@ -236,7 +244,7 @@ def _named(parts: Parts, rng: random.Random) -> Parts:
     known = read(everything) | set(assigned(everything))
     names = {old: rng.choice(ways) for old, ways in _WAYS.items()}
     names = {old: new for old, new in names.items() if new not in known}
-    texts = {key: renamed(getattr(parts, key), names) for key in ("setup", "train", "validate", "after", "finish")}
+    texts = {key: renamed(getattr(parts, key), names) for key in _TEXTS}
     settings = {name: value for name, value in parts.settings.items() if name in read(everything) or name == "epochs"}
     return replace(parts, settings=settings, **texts)
 

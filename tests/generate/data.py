@@ -11,7 +11,7 @@ def make_samples(count, seed):
     scores = features[:, :3] + 0.3 * torch.randn(count, 3, generator=generator)
     return features, scores.argmax(dim=1)
 """
-_DATASET = """
+DATASET = """
 class Samples(Dataset):
     def __init__(self, count, seed):
         self.features, self.labels = make_samples(count, seed)
@@ -37,7 +37,7 @@ LOOPS = (
     "for i, data in enumerate(train_loader, 0):\n    inputs, targets = data\n    {body}\n",
 )
 TENSOR = ("from torch.utils.data import DataLoader, TensorDataset",)
-_OWN = ("from torch.utils.data import DataLoader, Dataset",)
+OWN = ("from torch.utils.data import DataLoader, Dataset",)
 
 
 def loader(feature: str, setup: str, *, imports: tuple[str, ...] = TENSOR, definitions: str = "", loop: str = "", **kw: object) -> Piece:
@@ -60,8 +60,8 @@ LOADERS = [
     loader(
         "own dataset",
         "train_set = Samples(num_train, 1)\nval_set = Samples(num_val, 2)\n" + SHUFFLED,
-        imports=_OWN,
-        definitions=_DATASET,
+        imports=OWN,
+        definitions=DATASET,
         weight=3,
     ),
     loader(
@@ -138,7 +138,7 @@ train_set, val_set = Subset(dataset, indices[num_val:]), Subset(dataset, indices
 """
         + SHUFFLED,
         imports=("from torch.utils.data import DataLoader, Dataset, Subset",),
-        definitions=_DATASET,
+        definitions=DATASET,
     ),
     loader(
         "samplers over indices",
@@ -238,8 +238,8 @@ def get_loaders(num_train, num_val, batch_size=32, workers=0):
         "collate into a dict",
         "train_loader = DataLoader(Samples(num_train, 1), batch_size=batch_size, shuffle=True, collate_fn=collate)\n"
         "val_loader = DataLoader(Samples(num_val, 2), batch_size=batch_size, collate_fn=collate)\n",
-        imports=_OWN,
-        definitions=_DATASET
+        imports=OWN,
+        definitions=DATASET
         + """
 def collate(samples):
     features, labels = zip(*samples)
@@ -432,7 +432,7 @@ def collate(samples):
 SEQUENCES = [
     Piece(
         f"data: sequences, {how}",
-        imports=("from torch.nn.utils.rnn import pad_sequence", *_OWN),
+        imports=("from torch.nn.utils.rnn import pad_sequence", *OWN),
         settings={"num_train": 48, "num_val": 24, "batch_size": 12},
         definitions=_TOKENS + collate,
         setup="train_loader = DataLoader(Sentences(num_train, 1), batch_size=batch_size, shuffle=True, collate_fn=collate)\n"

@@ -176,6 +176,131 @@ weights = len(targets) / (3 * counts.clamp(min=1))
 loss = F.cross_entropy(outputs, targets, weight=weights)
 """,
     ),
+    _loss(
+        "label smoothing by hand",
+        "loss = criterion(outputs, targets)\n",
+        "criterion = LabelSmoothing(3, smoothing=0.1)\n",
+        definitions="""
+class LabelSmoothing(nn.Module):
+    def __init__(self, classes, smoothing=0.1, dim=-1):
+        super().__init__()
+        self.confidence = 1.0 - smoothing
+        self.smoothing = smoothing
+        self.classes = classes
+        self.dim = dim
+
+    def forward(self, pred, target):
+        pred = pred.log_softmax(dim=self.dim)
+        with torch.no_grad():
+            true_dist = torch.zeros_like(pred)
+            true_dist.fill_(self.smoothing / (self.classes - 1))
+            true_dist.scatter_(1, target.data.unsqueeze(1), self.confidence)
+        return torch.mean(torch.sum(-true_dist * pred, dim=self.dim))
+""",
+    ),
+    _loss(
+        "weight of positives from the data",
+        "loss = criterion(outputs[:, 0], (targets == 0).to(outputs.dtype))\n",
+        """
+all_labels = make_samples(num_train, 1)[1]
+positives = (all_labels == 0).sum().item()
+criterion = nn.BCEWithLogitsLoss(pos_weight=torch.tensor((num_train - positives) / positives))
+""",
+    ),
+    _loss(
+        "weights of classes from the data",
+        "loss = criterion(outputs, targets)\n",
+        """
+label_counts = np.bincount(make_samples(num_train, 1)[1].numpy(), minlength=3)
+class_weights = torch.tensor(label_counts.sum() / (3 * label_counts), dtype=torch.get_default_dtype())
+criterion = nn.CrossEntropyLoss(weight=class_weights)
+""",
+        settings={"num_train": 48},
+    ),
+    _loss(
+        "overlap of the whole batch",
+        "loss = F.cross_entropy(outputs, targets) + dice_loss(outputs.softmax(dim=1), F.one_hot(targets, 3))\n",
+        definitions="""
+def dice_loss(pred, target, smooth=1.0):
+    pred, target = pred.contiguous().view(-1), target.contiguous().view(-1)
+    intersection = (pred * target).sum()
+    return 1 - (2.0 * intersection + smooth) / (pred.sum() + target.sum() + smooth)
+""",
+    ),
+    _loss(
+        "overlap of each sample",
+        "loss = dice(torch.sigmoid(outputs), F.one_hot(targets, 3).to(outputs.dtype))\n",
+        "dice = DiceLoss()\n",
+        definitions="""
+class DiceLoss(nn.Module):
+    def __init__(self, smooth=1.0):
+        super().__init__()
+        self.smooth = smooth
+
+    def forward(self, logits, targets):
+        num = targets.size(0)
+        m1, m2 = logits.view(num, -1), targets.view(num, -1)
+        score = (2.0 * (m1 * m2).sum(1) + self.smooth) / (m1.sum(1) + m2.sum(1) + self.smooth)
+        return 1 - score.sum() / num
+""",
+    ),
+    _loss(
+        "hardest triplets of the batch",
+        "loss = F.cross_entropy(outputs, targets) + 0.1 * hard_triplets(features, targets)\n",
+        definitions="""
+def hard_triplets(features, labels, margin=0.3):
+    n = features.size(0)
+    dist = torch.pow(features, 2).sum(dim=1, keepdim=True).expand(n, n)
+    dist = dist + dist.t() - 2 * features @ features.t()
+    dist = dist.clamp(min=1e-6).sqrt()
+    mask = labels.expand(n, n).eq(labels.expand(n, n).t())
+    furthest = torch.stack([dist[i][mask[i]].max() for i in range(n)])
+    nearest = (dist + 1e3 * mask.to(dist.dtype)).min(dim=1).values
+    return F.relu(furthest - nearest + margin).mean()
+""",
+        needs=_FEATURES,
+        weight=2,
+    ),
+    _loss(
+        "hard examples by a threshold",
+        """
+each = F.cross_entropy(outputs, targets, reduction="none")
+hard = each[each > 0.9]
+if hard.numel() < 4:
+    hard = each.topk(4)[0]
+loss = hard.mean()
+""",
+    ),
+    _loss(
+        "distance of all pairs of two halves",
+        "loss = F.cross_entropy(outputs, targets) + 0.05 * torch.cdist(features, features.detach()).mean()\n",
+        needs=_FEATURES,
+    ),
+    _loss(
+        "a dict of a function",
+        """
+loss_terms = compute_losses(outputs, targets)
+loss = loss_terms["total"]
+""",
+        definitions="""
+def compute_losses(outputs, targets, weight=0.01):
+    losses = {}
+    losses["ce"] = F.cross_entropy(outputs, targets)
+    losses["norm"] = weight * outputs.norm(dim=1).mean()
+    losses["total"] = sum(losses.values())
+    return losses
+""",
+    ),
+    _loss(
+        "decorrelated features",
+        """
+centred = features - features.mean(dim=0)
+covariance = centred.t() @ centred / (features.size(0) - 1)
+off_diagonal = covariance - torch.diag(torch.diagonal(covariance))
+loss = F.cross_entropy(outputs, targets) + 0.05 * off_diagonal.pow(2).sum() / features.size(1)
+""",
+        needs=_FEATURES,
+    ),
     Piece("loss: from the model", needs=frozenset({"own loss"}), tags=frozenset({"from model"}), weight=1000),
     _loss("tokens, ignored padding", "loss = F.cross_entropy(outputs.view(-1, 6), targets.view(-1), ignore_index=0)\n", task="tokens"),
     _loss(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .pieces import Piece
 
 
-def _loss(feature: str, start: str, batch: str, end: str, excludes: frozenset[str] = frozenset(), **kw: object) -> Piece:
+def shown(feature: str, start: str, batch: str, end: str, excludes: frozenset[str] = frozenset(), **kw: object) -> Piece:
     excludes = excludes | {"closure"} if "outputs" in batch else excludes
     return Piece(f"metric: {feature}", start=start, batch=batch, end=end, excludes=excludes, **kw)  # type: ignore[arg-type]
 
@@ -28,7 +28,7 @@ class AverageMeter:
 """
 _LENGTH = frozenset({"no loader", "no length"})
 TRAIN_LOSS = [
-    _loss(
+    shown(
         "sum over len(loader)",
         "running_loss = 0.0\n",
         "running_loss += loss.item()\n",
@@ -36,42 +36,42 @@ TRAIN_LOSS = [
         excludes=_LENGTH,
         weight=3,
     ),
-    _loss(
+    shown(
         "sum over samples",
         "running_loss, seen_samples = 0.0, 0\n",
         "running_loss += loss.item() * inputs.size(0)\nseen_samples += inputs.size(0)\n",
         "train_loss = running_loss / seen_samples\n",
         weight=3,
     ),
-    _loss(
+    shown(
         "sum over len(dataset)",
         "epoch_loss = 0\n",
         "epoch_loss += loss.item() * len(targets)\n",
         "train_loss = epoch_loss / len(train_loader.dataset)\n",
         excludes=_LENGTH | {"own sampler"},
     ),
-    _loss(
+    shown(
         "list and mean",
         "losses_seen = []\n",
         "losses_seen.append(loss.item())\n",
         "train_loss = sum(losses_seen) / len(losses_seen)\n",
         weight=2,
     ),
-    _loss(
+    shown(
         "list and numpy mean",
         "batch_losses = []\n",
         "batch_losses.append(loss.item())\n",
         "train_loss = np.mean(batch_losses)\n",
         imports=("import numpy as np",),
     ),
-    _loss(
+    shown(
         "stacked tensors",
         "loss_tensors = []\n",
         "loss_tensors.append(loss.detach())\n",
         "train_loss = torch.stack(loss_tensors).mean().item()\n",
     ),
-    _loss("tensor on the device", "total_loss = 0.0\n", "total_loss = total_loss + loss.detach()\n", "train_loss = total_loss.item()\n"),
-    _loss(
+    shown("tensor on the device", "total_loss = 0.0\n", "total_loss = total_loss + loss.detach()\n", "train_loss = total_loss.item()\n"),
+    shown(
         "meter",
         "meter = AverageMeter()\n",
         "meter.update(loss.item(), inputs.size(0))\n",
@@ -79,38 +79,38 @@ TRAIN_LOSS = [
         definitions=_METER,
         weight=2,
     ),
-    _loss(
+    shown(
         "dict of totals",
         'totals = {"loss": 0.0, "batches": 0}\n',
         'totals["loss"] += loss.item()\ntotals["batches"] += 1\n',
         'train_loss = totals["loss"] / totals["batches"]\n',
     ),
-    _loss(
+    shown(
         "defaultdict of lists",
         "records = defaultdict(list)\n",
         'records["loss"].append(loss.item())\n',
         'train_loss = np.mean(records["loss"])\n',
         imports=("from collections import defaultdict", "import numpy as np"),
     ),
-    _loss(
+    shown(
         "running mean updated in place",
         "mean_loss, batches_done = 0.0, 0\n",
         "mean_loss = (mean_loss * batches_done + loss.item()) / (batches_done + 1)\nbatches_done += 1\n",
         "train_loss = mean_loss\n",
     ),
-    _loss(
+    shown(
         "exponential average",
         "smoothed = None\n",
         "smoothed = loss.item() if smoothed is None else 0.9 * smoothed + 0.1 * loss.item()\n",
         "train_loss = smoothed\n",
     ),
-    _loss(
+    shown(
         "running mean by increments",
         "train_loss, batch_count = 0.0, 0\n",
         "batch_count += 1\ntrain_loss += (loss.item() - train_loss) / batch_count\n",
         "",
     ),
-    _loss(
+    shown(
         "an object with named totals",
         "tracker = MetricTracker()\n",
         'tracker.update("loss", loss.item(), n=len(targets))\n',
@@ -128,20 +128,20 @@ class MetricTracker:
         return {key: self.totals[key] / self.counts[key] for key in self.totals}
 """,
     ),
-    _loss(
+    shown(
         "vector of totals",
         "totals_vector = torch.zeros(2)\n",
         "totals_vector[0] += loss.item() * targets.size(0)\ntotals_vector[1] += targets.size(0)\n",
         "train_loss = (totals_vector[0] / totals_vector[1]).item()\n",
     ),
-    _loss(
+    shown(
         "numpy array appended to",
         "loss_array = np.array([])\n",
         "loss_array = np.append(loss_array, loss.item())\n",
         "train_loss = loss_array.mean()\n",
         imports=("import numpy as np",),
     ),
-    _loss(
+    shown(
         "history of all batches",
         "first_of_epoch = len(loss_history)\n",
         "loss_history.append(loss.item())\n",
@@ -151,7 +151,7 @@ class MetricTracker:
 ]
 _HITS = "(outputs.argmax(dim=1) == targets).sum().item()"
 MORE = [
-    _loss(
+    shown(
         "accuracy",
         "correct, total = 0, 0\n",
         f"correct += {_HITS}\ntotal += targets.size(0)\n",
@@ -159,14 +159,14 @@ MORE = [
         task="rows",
         weight=3,
     ),
-    _loss(
+    shown(
         "accuracy with max",
         "hits = 0\ncount = 0\n",
         "_, predicted = torch.max(outputs.data, 1)\nhits += predicted.eq(targets.data).cpu().sum().item()\ncount += len(targets)\n",
         'print(f"train accuracy {hits}/{count} ({100. * hits / count:.2f}%)")\n',
         task="rows",
     ),
-    _loss(
+    shown(
         "mean of the batches' accuracies",
         "accuracies = []\n",
         "accuracies.append((outputs.argmax(1) == targets).double().mean().item())\n",
@@ -174,14 +174,14 @@ MORE = [
         task="rows",
         excludes=frozenset({"uneven"}),
     ),
-    _loss(
+    shown(
         "confusion matrix",
         "confusion = torch.zeros(3, 3, dtype=torch.long)\n",
         "for t, p in zip(targets.cpu(), outputs.argmax(dim=1).cpu()):\n    confusion[t, p] += 1\n",
         'print("train confusion", confusion.tolist())\nprint(f"train recall {(confusion.diag() / confusion.sum(1)).mean():.6f}")\n',
         task="rows",
     ),
-    _loss(
+    shown(
         "class totals",
         "class_correct, class_total = [0] * 3, [0] * 3\n",
         """
@@ -192,14 +192,14 @@ for label, guess in zip(targets.tolist(), outputs.argmax(1).tolist()):
         'for c in range(3):\n    print(f"train class {c}: {class_correct[c]} of {class_total[c]}")\n',
         task="rows",
     ),
-    _loss(
+    shown(
         "predictions kept",
         "all_predictions, all_targets = [], []\n",
         "all_predictions.append(outputs.argmax(dim=1).detach().cpu())\nall_targets.append(targets.cpu())\n",
         'matches = torch.cat(all_predictions) == torch.cat(all_targets)\nprint(f"train matches {matches.double().mean().item():.6f}")\n',
         task="rows",
     ),
-    _loss(
+    shown(
         "predictions in numpy",
         "guesses, truths = [], []\n",
         "guesses.extend(outputs.argmax(dim=1).cpu().numpy())\ntruths.extend(targets.cpu().numpy())\n",
@@ -207,13 +207,13 @@ for label, guess in zip(targets.tolist(), outputs.argmax(1).tolist()):
         imports=("import numpy as np",),
         task="rows",
     ),
-    _loss(
+    shown(
         "largest loss",
         'worst = float("-inf")\n',
         "worst = max(worst, outputs.detach().abs().max().item())\n",
         'print(f"train largest output {worst:.6f}")\n',
     ),
-    _loss(
+    shown(
         "top two",
         "top2 = 0\n",
         "_, best_two = outputs.topk(2, dim=1)\ntop2 += best_two.eq(targets.view(-1, 1)).sum().item()\n",
@@ -221,7 +221,7 @@ for label, guess in zip(targets.tolist(), outputs.argmax(1).tolist()):
         task="rows",
         excludes=frozenset({"uneven"}),
     ),
-    _loss(
+    shown(
         "tokens right",
         "right, words = 0, 0\n",
         "real = targets != 0\nright += ((outputs.argmax(-1) == targets) & real).sum().item()\nwords += real.sum().item()\n",
@@ -229,16 +229,16 @@ for label, guess in zip(targets.tolist(), outputs.argmax(1).tolist()):
         task="tokens",
         weight=3,
     ),
-    _loss("printed in the loop", "", 'print(f"step of epoch {epoch}: loss {loss.item():.6f}")\n', "", weight=2),
-    _loss(
+    shown("printed in the loop", "", 'print(f"step of epoch {epoch}: loss {loss.item():.6f}")\n', "", weight=2),
+    shown(
         "squared errors and a root",
         "squares, entries = 0.0, 0\n",
         "squares += (outputs.detach() ** 2).sum().item()\nentries += outputs.numel()\n",
         'print(f"train rms {(squares / entries) ** 0.5:.6f}")\n',
         task="rows",
     ),
-    _loss("learning rate", "", "", "print(f\"epoch {epoch} lr {optimizer.param_groups[0]['lr']:.6f}\")\n"),
-    _loss(
+    shown("learning rate", "", "", "print(f\"epoch {epoch} lr {optimizer.param_groups[0]['lr']:.6f}\")\n"),
+    shown(
         "accuracy of a function, in meters",
         "top1, top2_meter = AverageMeter(), AverageMeter()\n",
         """
@@ -259,7 +259,7 @@ def topk_accuracy(output, target, topk=(1,)):
 """,
         task="rows",
     ),
-    _loss(
+    shown(
         "precision and recall from counts",
         "tp, fp, fn = 0, 0, 0\n",
         """
@@ -271,14 +271,14 @@ fn += (positive & ~guessed).sum().item()
         'print(f"train f1 {2 * tp / max(1, 2 * tp + fp + fn):.6f}")\n',
         task="rows",
     ),
-    _loss(
+    shown(
         "window of the last losses",
         "recent = deque(maxlen=3)\n",
         'recent.append(loss.item())\nprint(f"step smoothed {sum(recent) / len(recent):.6f}")\n',
         "",
         imports=("from collections import deque",),
     ),
-    _loss(
+    shown(
         "time of the epoch",
         "began = time.time()\n",
         "",
@@ -288,7 +288,7 @@ fn += (positive & ~guessed).sum().item()
 ]
 
 
-def _validation(feature: str, start: str, batch: str, end: str, task: str = "rows", **kw: object) -> Piece:
+def validation(feature: str, start: str, batch: str, end: str, task: str = "rows", **kw: object) -> Piece:
     piece = Piece(f"validation: {feature}", validation_start=start, validation_batch=batch, validation_end=end, task=task, **kw)  # type: ignore[arg-type]
     return piece
 
@@ -296,7 +296,7 @@ def _validation(feature: str, start: str, batch: str, end: str, task: str = "row
 _F = ("import torch.nn.functional as F",)
 _TAG = frozenset({"validation"})
 VALIDATIONS = [
-    _validation(
+    validation(
         "totals",
         "val_total, val_correct = 0.0, 0\n",
         f'val_total += F.cross_entropy(outputs, targets, reduction="sum").item()\nval_correct += {_HITS}\n',
@@ -306,7 +306,7 @@ VALIDATIONS = [
         excludes=frozenset({"own validation length"}),
         weight=3,
     ),
-    _validation(
+    validation(
         "totals by samples",
         "val_total, val_correct, val_seen = 0.0, 0, 0\n",
         f"val_total += F.cross_entropy(outputs, targets).item() * targets.size(0)\nval_correct += {_HITS}\nval_seen += targets.size(0)\n",
@@ -315,7 +315,7 @@ VALIDATIONS = [
         tags=_TAG,
         weight=3,
     ),
-    _validation(
+    validation(
         "mean of batch means",
         "val_losses, val_accs = [], []\n",
         """
@@ -326,7 +326,7 @@ val_accs.append((outputs.argmax(1) == targets).double().mean().item())
         imports=_F,
         tags=_TAG,
     ),
-    _validation(
+    validation(
         "all outputs kept",
         "logits_kept, labels_kept = [], []\n",
         "logits_kept.append(outputs)\nlabels_kept.append(targets)\n",
@@ -339,7 +339,7 @@ val_acc = (logits_all.argmax(dim=1) == labels_all).double().mean().item()
         tags=_TAG,
         weight=2,
     ),
-    _validation(
+    validation(
         "scikit-learn",
         "y_true, y_pred, val_total = [], [], 0.0\n",
         "y_true += targets.tolist()\ny_pred += outputs.argmax(dim=1).tolist()\n"
@@ -348,7 +348,7 @@ val_acc = (logits_all.argmax(dim=1) == labels_all).double().mean().item()
         imports=(*_F, "from sklearn.metrics import f1_score"),
         tags=_TAG,
     ),
-    _validation(
+    validation(
         "tokens",
         "val_total, val_words, val_right = 0.0, 0, 0\n",
         """
@@ -362,7 +362,7 @@ val_words += real.sum().item()
         imports=_F,
         tags=_TAG,
     ),
-    _validation(
+    validation(
         "means over len(loader)",
         "val_loss, val_acc = 0.0, 0.0\n",
         f"val_loss += F.cross_entropy(outputs, targets).item()\nval_acc += {_HITS}\n",
@@ -371,7 +371,7 @@ val_words += real.sum().item()
         tags=_TAG,
         excludes=frozenset({"own validation length"}),
     ),
-    _validation(
+    validation(
         "array of all outputs filled",
         "scores_kept, labels_seen, filled = np.zeros((num_val, 3)), np.zeros(num_val, dtype=int), 0\n",
         """
@@ -386,7 +386,7 @@ val_acc = float((scores_kept[:filled].argmax(axis=1) == labels_seen[:filled]).me
         imports=("import numpy as np",),
         tags=_TAG,
     ),
-    _validation(
+    validation(
         "classes' accuracies averaged",
         "val_total, val_seen, class_hits, class_counts = 0.0, 0, torch.zeros(3), torch.zeros(3)\n",
         """
@@ -402,7 +402,7 @@ val_seen += len(targets)
         imports=_F,
         tags=_TAG,
     ),
-    _validation(
+    validation(
         "confusion matrix of numpy",
         "val_losses, val_matrix = [], np.zeros((3, 3), dtype=int)\n",
         """
@@ -413,7 +413,7 @@ np.add.at(val_matrix, (targets.cpu().numpy(), outputs.argmax(dim=1).cpu().numpy(
         imports=(*_F, "import numpy as np"),
         tags=_TAG,
     ),
-    _validation(
+    validation(
         "meters",
         "val_meter, acc_meter = AverageMeter(), AverageMeter()\n",
         """
@@ -425,7 +425,7 @@ acc_meter.update((outputs.argmax(dim=1) == targets).double().mean().item(), targ
         tags=_TAG,
         definitions=_METER,
     ),
-    _validation(
+    validation(
         "lists in a dict",
         'val_kept = {"scores": [], "labels": []}\n',
         'val_kept["scores"].extend(outputs.cpu().tolist())\nval_kept["labels"].extend(targets.cpu().tolist())\n',

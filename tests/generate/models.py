@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .pieces import Piece
 
-_MLP = """
+MLP = """
 class Net(nn.Module):
     def __init__(self, hidden=16, num_classes=3):
         super().__init__()
@@ -24,7 +24,7 @@ class Net(nn.Module):
 _PREDICT = "outputs = model(inputs)\n"
 
 
-def model(feature: str, definitions: str = _MLP, setup: str = "model = Net()\n", task: str = "rows", **kw: object) -> Piece:
+def model(feature: str, definitions: str = MLP, setup: str = "model = Net()\n", task: str = "rows", **kw: object) -> Piece:
     return Piece(f"model: {feature}", definitions=definitions, setup=setup, task=task, **kw)  # type: ignore[arg-type]
 
 
@@ -177,7 +177,7 @@ class Encoder(nn.Module):
     ),
     model(
         "own initialisation",
-        _MLP
+        MLP
         + """
 
 def init_weights(m):
@@ -189,7 +189,7 @@ def init_weights(m):
     ),
     model(
         "registry",
-        _MLP
+        MLP
         + """
 
 class Wide(Net):
@@ -217,7 +217,7 @@ def register(name):
 
 
 @register("mlp")"""
-        + _MLP,
+        + MLP,
         'model = REGISTRY["mlp"](hidden=12)\n',
     ),
     model(
@@ -306,7 +306,7 @@ class Net(nn.Module):
     ),
     model(
         "a part that is never used",
-        _MLP.replace("        self.fc2", "        self.auxiliary = nn.Linear(hidden, 2)\n        self.fc2"),
+        MLP.replace("        self.fc2", "        self.auxiliary = nn.Linear(hidden, 2)\n        self.fc2"),
     ),
     model(
         "own parameters",
@@ -324,7 +324,7 @@ class Net(nn.Module):
     ),
     model(
         "a buffer with a running mean",
-        _MLP.replace("    def forward(self, x):\n", "    def forward(self, x):\n        x = self.center(x)\n").replace(
+        MLP.replace("    def forward(self, x):\n", "    def forward(self, x):\n        x = self.center(x)\n").replace(
             "        self.fc2", '        self.register_buffer("mean", torch.zeros(16))\n        self.fc2'
         )
         + """
@@ -337,7 +337,7 @@ class Net(nn.Module):
     ),
     model(
         "exponential moving average of the weights",
-        _MLP
+        MLP
         + """
 
 @torch.no_grad()
@@ -352,7 +352,7 @@ def update_ema(ema_model, model, decay=0.9):
     ),
     model(
         "distilled from a frozen teacher",
-        _MLP,
+        MLP,
         "teacher = Net(hidden=20)\nteacher.eval()\nmodel = Net()\n",
         imports=("import torch.nn.functional as F",),
         batch="""

@@ -10,30 +10,35 @@ OPTIMIZERS = {
     "Adam": "optimizer = optim.Adam({parameters}, lr=0.2 * lr)\n",
     "AdamW": "optimizer = torch.optim.AdamW({parameters}, lr=0.2 * lr, weight_decay=0.01)\n",
     "by name": "optimizer = getattr(torch.optim, optimizer_name)({parameters}, lr=lr)\n",
+    "no decay of biases": (
+        "decayed = [p for p in {parameters} if p.requires_grad and p.dim() > 1]\n"
+        "undecayed = [p for p in {parameters} if p.requires_grad and p.dim() <= 1]\n"
+        'optimizer = optim.AdamW([{"params": decayed, "weight_decay": 0.01}, {"params": undecayed, "weight_decay": 0.0}], lr=0.2 * lr)\n'
+    ),
     "groups": 'optimizer = torch.optim.SGD([{"params": {parameters}, "lr": lr}], lr=0.5 * lr, momentum=0.9)\n',
 }
-_BACKWARD = "optimizer.zero_grad()\n{forward}\nloss.backward()\n"
-_STEP = "optimizer.step()\n"
+BACKWARD = "optimizer.zero_grad()\n{forward}\nloss.backward()\n"
+STEP = "optimizer.step()\n"
 
 
-def _step(feature: str, batch: str, setup: str = "", **kw: object) -> Piece:
+def step(feature: str, batch: str, setup: str = "", **kw: object) -> Piece:
     return Piece(f"step: {feature}", settings={"epochs": 3, "lr": 0.1}, setup=setup, batch=batch, **kw)  # type: ignore[arg-type]
 
 
-def _named(names: str) -> frozenset[str]:
+def named(names: str) -> frozenset[str]:
     return frozenset(names.split())
 
 
 STEPS = [
-    _step("plain", _BACKWARD + _STEP, weight=5),
-    _step("gradients cleared after the forward", "{forward}\noptimizer.zero_grad()\nloss.backward()\noptimizer.step()\n", weight=2),
-    _step("model.zero_grad", "model.zero_grad()\n{forward}\nloss.backward()\noptimizer.step()\n", excludes=_named("several")),
-    _step("gradients set to None", "optimizer.zero_grad(set_to_none=True)\n{forward}\nloss.backward()\noptimizer.step()\n"),
-    _step("norm clipped", _BACKWARD + "torch.nn.utils.clip_grad_norm_(model.parameters(), 0.5)\n" + _STEP, weight=2),
-    _step("values clipped", _BACKWARD + "nn.utils.clip_grad_value_(model.parameters(), 0.05)\n" + _STEP),
-    _step(
+    step("plain", BACKWARD + STEP, weight=5),
+    step("gradients cleared after the forward", "{forward}\noptimizer.zero_grad()\nloss.backward()\noptimizer.step()\n", weight=2),
+    step("model.zero_grad", "model.zero_grad()\n{forward}\nloss.backward()\noptimizer.step()\n", excludes=named("several")),
+    step("gradients set to None", "optimizer.zero_grad(set_to_none=True)\n{forward}\nloss.backward()\noptimizer.step()\n"),
+    step("norm clipped", BACKWARD + "torch.nn.utils.clip_grad_norm_(model.parameters(), 0.5)\n" + STEP, weight=2),
+    step("values clipped", BACKWARD + "nn.utils.clip_grad_value_(model.parameters(), 0.05)\n" + STEP),
+    step(
         "norm of gradients by hand",
-        _BACKWARD
+        BACKWARD
         + """
 norm = sum(p.grad.pow(2).sum() for p in model.parameters() if p.grad is not None) ** 0.5
 if norm > 0.5:
@@ -41,19 +46,19 @@ if norm > 0.5:
         if p.grad is not None:
             p.grad.mul_(0.5 / norm)
 """
-        + _STEP,
+        + STEP,
     ),
-    _step(
+    step(
         "gradients changed by hand",
-        _BACKWARD
+        BACKWARD
         + """
 for p in model.parameters():
     if p.grad is not None:
         p.grad.add_(p.detach(), alpha=1e-3)
 """
-        + _STEP,
+        + STEP,
     ),
-    _step(
+    step(
         "accumulated over two batches",
         """
 {forward}
@@ -65,9 +70,9 @@ if micro_step % accumulation == 0:
 """,
         "micro_step = 0\naccumulation = 2\noptimizer.zero_grad()\n",
         weight=2,
-        excludes=_named("uneven"),
+        excludes=named("uneven"),
     ),
-    _step(
+    step(
         "accumulated, loss rebound",
         """
 {forward}
@@ -79,45 +84,45 @@ if global_step % accumulate == 0:
     optimizer.zero_grad()
 """,
         "global_step = 0\naccumulate = 2\n",
-        excludes=_named("uneven"),
+        excludes=named("uneven"),
     ),
-    _step(
+    step(
         "scheduler for each batch",
-        _BACKWARD + _STEP + "scheduler.step()\n",
+        BACKWARD + STEP + "scheduler.step()\n",
         "scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda s: 0.95 ** s)\n",
     ),
-    _step(
+    step(
         "one cycle over len(train_loader)",
-        _BACKWARD + _STEP + "scheduler.step()\n",
+        BACKWARD + STEP + "scheduler.step()\n",
         "scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=lr, epochs=epochs, steps_per_epoch=len(train_loader))\n",
         excludes=frozenset({"no loader", "no length", "made late"}),
     ),
-    _step(
+    step(
         "cosine over all steps",
-        _BACKWARD + _STEP + "scheduler.step()\n",
+        BACKWARD + STEP + "scheduler.step()\n",
         "scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=epochs * (num_train // batch_size))\n",
     ),
-    _step(
+    step(
         "scheduler for each epoch",
-        _BACKWARD + _STEP,
+        BACKWARD + STEP,
         "scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=1, gamma=0.5)\n",
         after="scheduler.step()\n",
         weight=2,
     ),
-    _step(
+    step(
         "warm-up by hand",
         """
 warmup += 1
 for group in optimizer.param_groups:
     group["lr"] = lr * min(1.0, warmup / 6)
 """
-        + _BACKWARD
-        + _STEP,
+        + BACKWARD
+        + STEP,
         "warmup = 0\n",
     ),
-    _step(
+    step(
         "rate by epoch, by a function",
-        _BACKWARD + _STEP,
+        BACKWARD + STEP,
         start="adjust_learning_rate(optimizer, epoch, lr)\n",
         definitions="""
 def adjust_learning_rate(optimizer, epoch, lr):
@@ -125,12 +130,12 @@ def adjust_learning_rate(optimizer, epoch, lr):
         param_group["lr"] = lr * (0.5 ** epoch)
 """,
     ),
-    _step(
+    step(
         "warm-up by samples seen",
-        _BACKWARD + "seen += inputs.size(0)\noptimizer.param_groups[0]['lr'] = lr * min(1.0, seen / 60)\n" + _STEP,
+        BACKWARD + "seen += inputs.size(0)\noptimizer.param_groups[0]['lr'] = lr * min(1.0, seen / 60)\n" + STEP,
         "seen = 0\n",
     ),
-    _step(
+    step(
         "bad batches skipped",
         """
 optimizer.zero_grad()
@@ -142,11 +147,11 @@ loss.backward()
 optimizer.step()
 """,
     ),
-    _step(
+    step(
         "half the rate while the loss is high",
-        _BACKWARD + "for group in optimizer.param_groups:\n    group['lr'] = lr if loss.item() < 1.0 else 0.5 * lr\n" + _STEP,
+        BACKWARD + "for group in optimizer.param_groups:\n    group['lr'] = lr if loss.item() < 1.0 else 0.5 * lr\n" + STEP,
     ),
-    _step(
+    step(
         "closure",
         """
 def closure():
@@ -157,9 +162,9 @@ def closure():
 
 loss = optimizer.step(closure)
 """,
-        tags=_named("closure"),
+        tags=named("closure"),
     ),
-    _step(
+    step(
         "autocast and scaler",
         """
 optimizer.zero_grad()
@@ -171,7 +176,7 @@ scaler.update()
 """,
         "use_amp = torch.cuda.is_available()\nscaler = torch.amp.GradScaler('cuda', enabled=use_amp)\n",
     ),
-    _step(
+    step(
         "scaler, unscaled and clipped",
         """
 optimizer.zero_grad()
@@ -185,7 +190,7 @@ scaler.update()
 """,
         "scaler = torch.cuda.amp.GradScaler()\n",
     ),
-    _step(
+    step(
         "gradient penalty",
         """
 optimizer.zero_grad()
@@ -197,10 +202,10 @@ loss.backward()
 optimizer.step()
 """,
         task="rows",
-        excludes=_named("ema several") | {"no gradient of inputs"},
+        excludes=named("ema several") | {"no gradient of inputs"},
         weight=0.5,
     ),
-    _step(
+    step(
         "slope of the mean output",
         """
 optimizer.zero_grad()
@@ -212,10 +217,10 @@ loss.backward()
 optimizer.step()
 """,
         task="rows",
-        excludes=_named("ema several") | {"no gradient of inputs"},
+        excludes=named("ema several") | {"no gradient of inputs"},
         weight=1.5,
     ),
-    _step(
+    step(
         "two backward calls",
         """
 optimizer.zero_grad()
@@ -227,14 +232,14 @@ optimizer.step()
 """,
         weight=0.5,
     ),
-    _step(
+    step(
         "steps counted",
-        _BACKWARD + _STEP + "total_steps += 1\nif total_steps % 3 == 0:\n    print(f'step {total_steps}: loss {loss.item():.6f}')\n",
+        BACKWARD + STEP + "total_steps += 1\nif total_steps % 3 == 0:\n    print(f'step {total_steps}: loss {loss.item():.6f}')\n",
         "total_steps = 0\n",
         finish='print(f"done after {total_steps} steps")\n',
         weight=2,
     ),
-    _step(
+    step(
         "a function that steps",
         "{forward}\nupdate(optimizer, loss)\n",
         definitions="""
@@ -248,7 +253,7 @@ def update(optimizer, loss, max_norm=None):
 """,
         weight=2,
     ),
-    _step(
+    step(
         "rate of each iteration by a polynomial",
         """
 iteration += 1
@@ -256,12 +261,12 @@ current_lr = lr * (1 - iteration / max_iter) ** 0.9
 for group in optimizer.param_groups:
     group["lr"] = current_lr
 """
-        + _BACKWARD
-        + _STEP,
+        + BACKWARD
+        + STEP,
         "iteration, max_iter = 0, epochs * len(train_loader) + 1\n",
         excludes=frozenset({"no loader", "no length", "made late"}),
     ),
-    _step(
+    step(
         "an object that steps and sets the rate",
         "scheduled.zero_grad()\n{forward}\nloss.backward()\nscheduled.step_and_update_lr()\n",
         "scheduled = ScheduledOptim(optimizer, lr, warmup_steps=4)\n",
@@ -289,7 +294,7 @@ class ScheduledOptim:
             group["lr"] = self.base_lr * self._get_scale()
 """,
     ),
-    _step(
+    step(
         "accumulated, and a step at the end of the epoch",
         """
 {forward}
@@ -302,22 +307,22 @@ if batch_number % 2 == 0 or batch_number == len(train_loader):
         start="batch_number = 0\noptimizer.zero_grad()\n",
         excludes=frozenset({"uneven", "no loader", "no length", "made late"}),
     ),
-    _step(
+    step(
         "norms of gradients kept",
-        _BACKWARD + "norms.append(float(torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)))\n" + _STEP,
+        BACKWARD + "norms.append(float(torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)))\n" + STEP,
         start="norms = []\n",
         after='print(f"epoch {epoch} mean norm {sum(norms) / len(norms):.6f} largest {max(norms):.6f}")\n',
     ),
-    _step(
+    step(
         "two updates on each batch",
         "for _ in range(2):\n    optimizer.zero_grad()\n    {forward}\n    loss.backward()\n    optimizer.step()\n",
     ),
-    _step(
+    step(
         "two optimizers over one model",
         "optimizer.zero_grad()\nfirst_optimizer.zero_grad()\n{forward}\nloss.backward()\noptimizer.step()\nfirst_optimizer.step()\n",
         "first_optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad][:1], lr=0.02)\n",
     ),
-    _step(
+    step(
         "sharpness-aware, by hand",
         """
 optimizer.zero_grad()
@@ -339,13 +344,13 @@ with torch.no_grad():
 optimizer.step()
 """,
         weight=0.7,
-        excludes=_named("several"),
+        excludes=named("several"),
     ),
-    _step("mean of a loss that is one number", "optimizer.zero_grad()\n{forward}\nloss = loss.mean()\nloss.backward()\noptimizer.step()\n"),
-    _step(
+    step("mean of a loss that is one number", "optimizer.zero_grad()\n{forward}\nloss = loss.mean()\nloss.backward()\noptimizer.step()\n"),
+    step(
         "loss printed as a running mean",
-        _BACKWARD
-        + _STEP
+        BACKWARD
+        + STEP
         + """
 shown += loss.item()
 since_shown += 1
@@ -355,11 +360,11 @@ if since_shown == 2:
 """,
         start="shown, since_shown = 0.0, 0\n",
     ),
-    _step(
+    step(
         "epoch cut short",
-        _BACKWARD + _STEP + "batches_seen += 1\nif batches_seen >= 3:\n    break\n",
+        BACKWARD + STEP + "batches_seen += 1\nif batches_seen >= 3:\n    break\n",
         start="batches_seen = 0\n",
-        excludes=_named("cleaned_up"),
+        excludes=named("cleaned_up"),
         weight=0.5,
     ),
 ]
