@@ -306,18 +306,19 @@ def _unreached(context: Context) -> list[Finding]:
 
 def _believed(context: Context) -> Iterator[Finding]:
     """The placements that the user declared, where the analysis relied on them."""
-    for node, said in context.facts.after.trace.believed.items():
+    for node, (path, said) in context.facts.after.trace.believed.items():
         if context.facts.is_edited(node):
-            why = f"taken as declared by the project: {said} (`ddpify verify` checks it)"
-            yield replace(context.manual("DDP903", node, why, level=Safety.NOTE), claim=_claim(node, said.rpartition(" ")[2]))
+            what = f"`{path}`" if path else "what this line computes"
+            why = f"taken as declared by the project: {what} is {said} (`ddpify verify` checks it)"
+            yield replace(context.manual("DDP903", node, why, level=Safety.NOTE), claim=_claim(node, path, said))
 
 
-def _claim(node: ast.AST, said: str) -> Claim | None:
+def _claim(node: ast.AST, path: str, said: str) -> Claim | None:
     """What is said of the value of a call, or of a statement."""
     value = value_of_line(node) if isinstance(node, ast.stmt) else node
     if not isinstance(value, ast.expr):
         return None
-    return Claim(said, (value.lineno, value.col_offset), (value.end_lineno or value.lineno, value.end_col_offset or 0))
+    return Claim(path, said, (value.lineno, value.col_offset), (value.end_lineno or value.lineno, value.end_col_offset or 0))
 
 
 def _unread(context: Context) -> Iterator[Finding]:

@@ -1303,4 +1303,36 @@ SCRIPTS |= {
         """,
         same=("tested",),
     ),
+    "parts of a batch that go through batch norm in a loop of their own": Script(
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first, self.norm, self.last = nn.Linear(8, 6), nn.BatchNorm1d(6), nn.Linear(6, 2)
+
+            def forward(self, rows):
+                return self.last(self.norm(self.first(rows)).relu())
+
+
+        def train(model):
+            model.train()
+            for data, target in loader:
+                parts = [data, 2 * data, data + 1]
+                outs = [model(parts[0])]
+                for part in parts[1:]:
+                    outs.append(model(part))
+                loss = F.cross_entropy(outs[0], target) + F.mse_loss(torch.cat(outs[1:]), torch.zeros(2 * len(data), 2))
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+
+
+        torch.manual_seed(0)
+        model = Net()
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        for epoch in range(2):
+            train(model)
+        """
+    ),
 }

@@ -484,5 +484,5 @@ class Trace:
     values: dict[ast.AST, Value] = field(default_factory=dict)
     visited: set[ast.AST] = field(default_factory=set)
     exhausted: bool = False
-    believed: dict[ast.AST, str] = field(default_factory=dict)  # where the user said how values differ between ranks, and what
+    believed: dict[ast.AST, tuple[str, str]] = field(default_factory=dict)  # where it is said how values differ: of what function, and how
     outputs_of: dict[Obj, set[Obj]] = field(default_factory=dict)  # the modules that a module's outputs come from, through the graph

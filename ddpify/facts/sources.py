@@ -27,7 +27,7 @@ def source(path: str) -> Source:
 def marked(run: Interpreter, node: ast.AST, path: str, result: Value) -> Value:
     """What a library gave, with where it comes from if that may differ between processes; as the user says, where they do."""
     if path in run.project.placements:
-        run.trace.believed[node] = f"`{path}` is {run.project.placements[path]}"
+        run.trace.believed[node] = path, run.project.placements[path]
         return as_said(run.project.placements[path], result)
     kind = source(path)
     if kind == "same" or path.rpartition(".")[2][:1].isupper():  # an object says nothing until it is asked

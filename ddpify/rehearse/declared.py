@@ -15,9 +15,10 @@ from pathlib import Path
 
 from ddpify.conversion import Conversion, line_after
 from ddpify.facts.tree import value_of_line
-from ddpify.rehearse.compare import Pair, Row, Tolerance
+from ddpify.options import PLACEMENTS
+from ddpify.rehearse.compare import Pair, Row, parting
 from ddpify.rehearse.history import Event, Rank
-from ddpify.rules.base import Claim
+from ddpify.rules.base import Claim, Finding
 
 _TITLE = "values are as declared"
 Part = dict[str, object]
@@ -34,13 +35,29 @@ class Place:
 
 def claims(conversion: Conversion) -> dict[Place, tuple[str, str]]:
     """What a conversion takes as said of values: for each expression, the place as a user knows it, and the placement."""
+    return {place: (f"{finding.file}:{finding.line}", claim.said) for place, finding, claim in _claims(conversion)}
+
+
+def places_of(conversion: Conversion, function: str) -> tuple[Place, ...]:
+    """The places where a conversion relies on what is said of a function, by its dotted path."""
+    return tuple(place for place, _, claim in _claims(conversion) if claim.of == function)
+
+
+def _claims(conversion: Conversion) -> Iterator[tuple[Place, Finding, Claim]]:
     files = {conversion.shown: conversion.path, **{m.shown: m.path for m in conversion.modules}}
-    found = ((f, f.claim, files.get(f.file)) for f in conversion.findings)
-    return {_place(path, claim): (f"{f.file}:{f.line}", claim.said) for f, claim, path in found if claim is not None and path is not None}
+    for finding in conversion.findings:
+        claim, path = finding.claim, files.get(finding.file)
+        if claim is not None and path is not None:
+            yield Place(path.absolute(), claim.start, claim.end), finding, claim
 
 
-def _place(path: Path, claim: Claim) -> Place:
-    return Place(path.absolute(), claim.start, claim.end)
+def place_of_line(path: Path, text: str, line: int) -> Place | None:
+    """The place of what is said of a line of a file; None where no statement there computes a value."""
+    statements = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.stmt) and n.lineno <= line <= (n.end_lineno or n.lineno)]
+    value = value_of_line(max(statements, key=lambda n: n.lineno)) if statements else None
+    if value is None:
+        return None
+    return Place(path.absolute(), (value.lineno, value.col_offset), (value.end_lineno or value.lineno, value.end_col_offset or 0))
 
 
 def instrumented(texts: Mapping[Path, str], places: Sequence[Place]) -> dict[Path, str]:
@@ -110,19 +127,16 @@ def _calling(text: str, nodes: Mapping[int, ast.expr]) -> str:
 # --- what they were ------------------------------------------------------------------------------------------------------
 def row(pair: Pair, said: Mapping[int, tuple[str, str]]) -> Row:
     """Whether the values at places, by their numbers, are what is said of them: the place as a user knows it, and the placement."""
-    sides = [_values(pair.single.first), *(_values(rank) for rank in pair.ranks.ranks.values())]
     compared: set[int] = set()
-    for key in sides[0]:
-        if key[0] not in said or not all(len(side.get(key, ())) == len(sides[0][key]) for side in sides):
-            continue  # in an evaluation that is divided, each rank comes there for its own batches
-        place, word = said[key[0]]
-        for time, events in enumerate(zip(*(side[key] for side in sides), strict=True)):
-            if not _shared(events, pair.nproc):
-                continue
-            compared.add(key[0])
-            if (by := _apart(word, [e["parts"] for e in events], pair.tolerance)) is not None:
-                seen = f"{place}: taken as {word}, which it is not the {time + 1}. time: relative difference {by:.1e}"
-                return Row("declared", _TITLE, False, seen)
+    for number, time, events in _together(pair):
+        place, word = said.get(number, ("", ""))
+        by = _apart(word, [e["parts"] for e in events]) if word else None
+        if by is None:
+            continue
+        compared.add(number)
+        if by > 10 * pair.tolerance.relative:
+            seen = f"{place}: taken as {word}, which it is not the {time + 1}. time: relative difference {by:.1e}"
+            return Row("declared", _TITLE, False, seen)
     if not compared:
         return Row(
             "declared",
@@ -134,11 +148,41 @@ def row(pair: Pair, said: Mapping[int, tuple[str, str]]) -> Row:
     return Row("declared", _TITLE, True, places)
 
 
-def _values(rank: Rank) -> dict[tuple[int, tuple[int, ...]], list[Event]]:
-    """What a rank's places gave, in order, for each place and the loader's pass that it was in."""
+def measured(pair: Pair) -> dict[int, frozenset[str]]:
+    """What may be said of the value at each place, by its number, as the run saw it: what holds each time, while the two train alike.
+
+    Places where all ranks had the same value each time are not among them: such values show nothing.
+    """
+    found: dict[int, frozenset[str]] = {}
+    differ: set[int] = set()
+    step = parting(pair.single.first, pair.ranks.first, pair.tolerance).step
+    for number, _, events in _together(pair, step):
+        sides = [e["parts"] for e in events]
+        apart = {word: _apart(word, sides) for word in PLACEMENTS}
+        holds = frozenset(word for word, by in apart.items() if by is not None and by <= 10 * pair.tolerance.relative)
+        found[number] = found.get(number, holds) & holds
+        differ |= {number} if any(side != sides[1] for side in sides[2:]) else set()
+    return {number: words for number, words in found.items() if number in differ}
+
+
+def _together(pair: Pair, until: int | None = None) -> Iterator[tuple[int, int, list[Event]]]:
+    """Values that can be held against each other: the place's number, how often it came before, and the original's and each rank's."""
+    sides = [_values(rank, until) for rank in (pair.single.first, *pair.ranks.ranks.values())]
+    for key in sides[0]:
+        if all(len(side.get(key, ())) == len(sides[0][key]) for side in sides):  # else each rank comes there for its own batches
+            for time, events in enumerate(zip(*(side[key] for side in sides), strict=True)):
+                if _shared(events, pair.nproc):
+                    yield key[0], time, list(events)
+
+
+def _values(rank: Rank, until: int | None) -> dict[tuple[int, tuple[int, ...]], list[Event]]:
+    """What a rank's places gave, in order, for each place and the loader's pass that it was in; `until` so many steps were done."""
     out: dict[tuple[int, tuple[int, ...]], list[Event]] = defaultdict(list)
-    for event in rank.of("value"):
-        out[event["number"], tuple(event["batch"][:2])].append(event)
+    steps = 0
+    for event in rank.of("value", "step"):
+        steps += event["kind"] == "step"
+        if event["kind"] == "value" and (until is None or steps <= until):
+            out[event["number"], tuple(event["batch"][:2])].append(event)
     return out
 
 
@@ -148,29 +192,29 @@ def _shared(events: Sequence[Event], ranks: int) -> bool:
     return all(share * ranks == rows[0] for share in rows[1:]) or not rows[0]
 
 
-def _apart(word: str, sides: Sequence[Sequence[Part]], tolerance: Tolerance) -> float | None:
-    """How far the ranks' values are from what is said that they are to the original's, the first; None where they are it."""
+def _apart(word: str, sides: Sequence[Sequence[Part]]) -> float | None:
+    """How far the ranks' values are from what is said that they are to the original's, the first; None where nothing can be compared."""
     if word == "per-rank":
         return None
     if len({len(side) for side in sides}) > 1:
         return math.inf
-    most = max((_part_apart(word, parts) for parts in zip(*sides, strict=True)), default=0.0)
-    return most if most > 10 * tolerance.relative else None
+    each = [_part_apart(word, parts) for parts in zip(*sides, strict=True)]
+    return max((by for by in each if by is not None), default=None)
 
 
-def _part_apart(word: str, parts: Sequence[Part]) -> float:
+def _part_apart(word: str, parts: Sequence[Part]) -> float | None:
     if any("unknown" in part for part in parts):
-        return 0.0
+        return None
     if any("text" in part for part in parts):
-        return 0.0 if word not in ("replicate", "coupled") or all(part == parts[0] for part in parts) else math.inf
+        return None if word not in ("replicate", "coupled") else 0.0 if all(part == parts[0] for part in parts) else math.inf
     one, *others = (part["digest"] for part in parts)
     assert isinstance(one, list)
     if word in ("mean", "sum"):
         sums = [math.fsum(side[i] for side in others) / (len(others) if word == "mean" else 1) for i in range(4)]  # type: ignore[index]
         return _difference(one[:4], sums, one[4])
     if word == "shard":
-        if not all(part["whole"] for part in parts):
-            return 0.0
+        if not parts[0]["rows"] or not all(part["whole"] for part in parts):
+            return None
         rows = sorted(parts[0]["rows"]), sorted(r for part in parts[1:] for r in part["rows"])  # type: ignore[call-overload,attr-defined]
         return math.inf if len(rows[0]) != len(rows[1]) else _difference(*rows, max(map(abs, rows[0]), default=0.0))
     return max(_difference(one, side, one[4]) for side in others)  # type: ignore[arg-type]

@@ -8,13 +8,14 @@ same losses, a run says nothing. Where something fails, what rules hand over as 
 from __future__ import annotations
 
 import ast
+import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ddpify import records
-from ddpify.conversion import Conversion, Trial
+from ddpify.conversion import Again, Conversion, Trial
 from ddpify.rehearse import declared
 from ddpify.rehearse.compare import Pair, apart, parting
 from ddpify.rehearse.history import Digest, Rank, Step
@@ -36,6 +37,8 @@ from ddpify.rules.stage_findings import Believed
 Place = tuple[Path, int]
 Assumed = tuple[Alternative, ...]
 """What a conversion takes for granted beside what is proven."""
+Relied = Mapping[str, tuple[declared.Place, ...]]
+"""Of each function or line of which something may be said, the places whose values that is about."""
 _DIFFERENT = 1e-6  # the relative difference from which on two ranks' losses are not of the same rows
 _CONDITIONAL = (ast.Lambda, ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _MOST = 12  # conversions that are run
@@ -49,6 +52,22 @@ class _Run:
     conversion: Conversion
     verdict: Verdict
     judged: Conversion
+
+    @functools.cached_property
+    def _measured(self) -> dict[int, frozenset[str]]:
+        return declared.measured(self.verdict.pair) if self.verdict.pair is not None else {}
+
+    def shows(self, alternative: Alternative, relied: Relied) -> bool | None:
+        """Whether values were what an alternative says of them; None where the run does not tell."""
+        numbers = {place: number for number, place in enumerate(self.verdict.setting.watched)}
+        seen = [self._measured.get(numbers[place]) for place in relied.get(_of(alternative)[1], ())]
+        known = [words for words in seen if words is not None]
+        if not known or len(known) < len(seen):
+            return None
+        holds = frozenset.intersection(*known)
+        if alternative.value[1] == "coupled":  # what ranks have of it is no part of the original's: rows that are gathered make it so
+            return None if holds else True
+        return alternative.value[1] in holds
 
     @property
     def reached(self) -> tuple[int, float, float, int]:
@@ -87,39 +106,39 @@ def prove(
     they take for granted. One that brings the two closer is kept while others are tried. Where nothing holds, or nothing could be run,
     the conversion comes back without its changes.
     """
-    made: dict[Assumed, Conversion] = {}
+    made: dict[Assumed, Conversion] = {(): conversion}
 
     def converted(assumed: Assumed) -> Conversion:
         if assumed not in made:
             assert otherwise is not None
-            made[assumed] = otherwise(assumed)
+            made[assumed] = records.replace(otherwise(assumed), again=None)  # which holds all that the analysis knows
         return made[assumed]
 
-    said = [a for f in conversion.findings for a in f.alternatives if a.option == "placements"] if otherwise is not None else []
-    first = {a.value[0]: a for a in reversed(said)}.values()  # what is said of one place is relied on at the same lines
-    doubts = [_place(conversion, f) for f in conversion.findings if _is_asked(f)]
-    doubts += [_place(other, f) for other in (converted((a,)) for a in first) for f in _believed(conversion, other)]
-    watched = {place for each in (conversion, *made.values()) for place in declared.claims(each)}
-    setting = replace(setting, lines=tuple(sorted({p for p in doubts if p is not None})), watched=tuple(sorted(watched)))
+    relied = _relied_on(converted) if otherwise is not None else {}
+    watched = {*declared.claims(conversion), *(place for places in relied.values() for place in places)}
+    doubts = {_place(each, f) for each in made.values() for f in each.findings if _is_asked(f)}
+    lines = {p for p in (*doubts, *(_line(conversion, place) for place in watched)) if p is not None}
+    setting = replace(setting, lines=tuple(sorted(lines)), watched=tuple(sorted(watched)))
     with Original(original, args) as single:
-
-        def run(assumed: Assumed, other: Conversion) -> _Run:
-            verdict = verify(single, other, setting, launcher, args, progress)
-            return _Run(assumed, other, verdict, judged(other, verdict, runs[0].verdict if runs else verdict))
-
-        runs: list[_Run] = []
-        runs.append(run((), conversion))
-        best, known = runs[0], set[Assumed]()
-        while otherwise is not None and len(runs) < _MOST and (assumed := _next(best, known)) is not None:
-            known.add(assumed)
+        verdict = verify(single, conversion, setting, launcher, args, progress)
+        runs = [_Run((), conversion, verdict, judged(conversion, verdict, verdict))]
+        tried, known = [runs[0].summary], {frozenset[Alternative]()}
+        while otherwise is not None and len(tried) < _MOST and (assumed := _next(runs, known, relied, converted)):
+            known.add(frozenset(assumed))
             other = converted(assumed)
-            if any((other.bytes, other.edited) == (r.conversion.bytes, r.conversion.edited) for r in runs):
-                continue
-            runs.append(run(assumed, other))
-            if (held := _held(conversion, runs[-1], runs[0].verdict)) is not None:
-                return _telling(held, runs), runs[-1].verdict
-            best = max(best, runs[-1], key=lambda r: r.reached)  # the first of equal ones
-        return _telling(runs[0].judged, runs), runs[0].verdict
+            same = next((r for r in runs if (r.conversion.bytes, r.conversion.edited) == (other.bytes, other.edited)), None)
+            verdict = same.verdict if same is not None else verify(single, other, setting, launcher, args, progress)
+            runs.append(_Run(assumed, other, verdict, judged(other, verdict, runs[0].verdict)))
+            tried += [runs[-1].summary] if same is None else []
+            if (held := _held(made, runs[-1], runs[0].verdict, relied)) is not None:
+                return _telling(records.replace(held, again=_remaking(otherwise, assumed)), tried), verdict
+        return _telling(runs[0].judged, tried), runs[0].verdict
+
+
+def _remaking(otherwise: Callable[[Assumed], Conversion], assumed: Assumed) -> Again:
+    """What makes a conversion anew without some of its changes: from a plan that is made once more, as none was kept."""
+    whole = functools.cache(lambda: otherwise(assumed))
+    return lambda ids, until: whole().remade(ids, until)
 
 
 def judged(conversion: Conversion, verdict: Verdict, first: Verdict) -> Conversion:
@@ -132,19 +151,67 @@ def judged(conversion: Conversion, verdict: Verdict, first: Verdict) -> Conversi
     return records.replace(conversion, findings=tuple(findings), trial=trial)
 
 
-def _telling(conversion: Conversion, runs: Sequence[_Run]) -> Conversion:
+def _telling(conversion: Conversion, tried: Sequence[str]) -> Conversion:
     """A conversion that tells what was tried, where there was more than one."""
-    if len(runs) < 2 or conversion.trial is None:
+    if len(tried) < 2 or conversion.trial is None:
         return conversion
-    return records.replace(conversion, trial=records.replace(conversion.trial, tried=tuple(r.summary for r in runs)))
+    return records.replace(conversion, trial=records.replace(conversion.trial, tried=tuple(tried)))
 
 
 # --- alternatives ---------------------------------------------------------------------------------------------------------
-def _next(run: _Run, known: set[Assumed]) -> Assumed | None:
-    """What a run that did not hold makes worth a trial, and was not tried; None where there is nothing."""
-    taken = {_of(each) for each in run.assumed}
-    candidates = ((*run.assumed, each) for _, each in _in_doubt(run) if _of(each) not in taken)
-    return next((assumed for assumed in candidates if assumed not in known), None)
+def _relied_on(converted: Callable[[Assumed], Conversion]) -> Relied:
+    """The places that alternatives rely on: those of lines as the script has them, those of functions as a conversion with them says.
+
+    What is taken for granted of one function may leave another in doubt.
+    """
+    found: dict[str, tuple[declared.Place, ...]] = {}
+    assumed: Assumed = ()
+    while True:
+        conversion, files = converted(assumed), _files(converted(assumed))
+        found |= {a.value[0]: declared.places_of(conversion, a.value[0]) for a in assumed}
+        said = [a for f in conversion.findings for a in f.alternatives if a.option == "placements" and a.value[0] not in found]
+        functions = list[Alternative]()
+        for of, alternative in {a.value[0]: a for a in reversed(said)}.items():
+            file, _, line = of.rpartition(":")
+            place = declared.place_of_line(*files[file], int(line)) if file in files else None
+            found[of] = (place,) if place is not None else ()
+            functions += [] if file else [alternative]
+        if not functions:
+            return found
+        assumed = (*assumed, *functions)
+
+
+def _next(
+    runs: Sequence[_Run], known: Collection[frozenset[Alternative]], relied: Relied, converted: Callable[[Assumed], Conversion]
+) -> Assumed:
+    """What one of the runs that came closest makes worth a trial, and was not tried; nothing where there is nothing.
+
+    First comes all that values in the run were measured to be, then each doubt by itself. What changes no line by itself may do so
+    together with something else.
+    """
+    closest = max(run.reached for run in runs)
+    for run in (r for r in runs if r.reached == closest):
+        doubts = [a for a in _in_doubt(run, relied) if not _is_about(a, run.assumed) and run.shows(a, relied) is not False]
+        for assumed in (_as_measured(run, relied, converted) if doubts else (), *((*run.assumed, each) for each in doubts)):
+            if assumed and frozenset(assumed) not in known:
+                return assumed
+    return ()
+
+
+def _as_measured(run: _Run, relied: Relied, converted: Callable[[Assumed], Conversion]) -> Assumed:
+    """What a run takes for granted, and all that values in it were measured to be."""
+    assumed = run.assumed
+    while True:
+        open_ = (f for f in converted(assumed).findings if f.level > Safety.NOTE)
+        shown = [a for f in open_ for a in f.alternatives if not _is_about(a, assumed) and run.shows(a, relied)]
+        if not shown:
+            return assumed
+        assumed = (*assumed, *{a.value[0]: a for a in reversed(shown)}.values())
+
+
+def _is_about(alternative: Alternative, assumed: Assumed) -> bool:
+    """Whether something is taken for granted already of what an alternative is about."""
+    return any(_of(alternative) == _of(each) for each in assumed)
 
 
 def _distance(one: Step, other: Step) -> float:
@@ -158,13 +225,25 @@ def _of(alternative: Alternative) -> tuple[str, str]:
     return alternative.option, alternative.value[0] if isinstance(alternative.value, tuple) else ""
 
 
-def _in_doubt(run: _Run) -> list[tuple[Change | Finding, Alternative]]:
-    """The alternatives to what a run laid a failure to, or answered with no, and what hands them over."""
-    items: list[Change | Finding] = [*run.conversion.findings, *run.conversion.changes]
-    if run.verdict.exit_code:
-        rule = next((row.rule for row in run.verdict.rows if row.holds is False), "")
-        return [(item, a) for item in items for a in item.alternatives if rule in (a.answers or (item.code,))]
-    return [(item, a) for item in run.judged.findings if _answered_no(item) for a in item.alternatives]
+def _in_doubt(run: _Run, relied: Relied) -> list[Alternative]:
+    """The alternatives to what a run laid a failure to, answered with no, or cannot answer."""
+    if run.verdict.pair is None:
+        return []
+    came = {e["number"] for e in run.verdict.pair.single.first.of("value")}
+    values = {place for number, place in enumerate(run.verdict.setting.watched) if number in came}
+    failed = next((row.rule for row in run.verdict.rows if row.holds is False), "")
+
+    def is_open(item: Change | Finding, alternative: Alternative) -> bool:
+        if run.verdict.exit_code and failed not in (alternative.answers or (item.code,)):
+            return False
+        if isinstance(item, Change):
+            return bool(run.verdict.exit_code)
+        if not item.answered_by:  # what is not made is known by the values that it would be made of
+            return not values.isdisjoint(relied.get(alternative.value[0], ()))
+        return _place(run.conversion, item) in _reached(run.verdict) and bool(run.verdict.exit_code or _answered_no(item))
+
+    items: list[Change | Finding] = [*run.judged.findings, *run.conversion.changes]
+    return [a for item in items for a in item.alternatives if is_open(item, a)]
 
 
 def _answered_no(finding: Finding) -> bool | None:
@@ -174,29 +253,45 @@ def _answered_no(finding: Finding) -> bool | None:
     return not finding.observed.held
 
 
-def _held(conversion: Conversion, run: _Run, first: Verdict) -> Conversion | None:
+def _held(made: Mapping[Assumed, Conversion], run: _Run, first: Verdict, relied: Relied) -> Conversion | None:
     """The conversion by an alternative, where it answers what was in doubt: it held, and came to all that it rests on; else None."""
     if run.verdict.exit_code or any(map(_answered_no, run.judged.findings)):
         return None
-    answers, believed = _answers(run.verdict, first), _believed(conversion, run.conversion)
-    items: list[Change | Finding] = [*conversion.findings, *conversion.changes]
-    doubts = [item for item in items if any(a in run.assumed for a in item.alternatives)]
-    asked = [item for item in doubts if isinstance(item, Finding)]
-    places = {*(_place(conversion, f) for f in asked), *(_place(run.conversion, f) for f in believed)}
-    if not places <= _reached(run.verdict) or not all(answers[f.answered_by].held for f in asked):
+    conversion, answers = made[()], _answers(run.verdict, first)
+    doubts = _handed_over([each for assumed, each in made.items() if set(assumed) < set(run.assumed)], run.assumed)
+    asked = [item for items in doubts.values() for item in items if isinstance(item, Finding)]
+    places = declared.claims(run.conversion).keys() - declared.claims(conversion).keys()
+    lines = {*(_place(conversion, f) for f in asked if f.answered_by), *(_line(run.conversion, place) for place in places)}
+    if not lines <= _reached(run.verdict) or not all(answers[f.answered_by].held for f in asked if f.answered_by):
+        return None
+    if not all(run.shows(a, relied) for f in asked if not f.answered_by for a in f.alternatives if a in run.assumed):
         return None
     whole = _trial(run.verdict)
     held = Observed(True, f"held in {whole.steps} steps, largest relative difference {whole.difference:.1e}", whole.steps, whole.difference)
     closed = []
-    for doubt in doubts:
-        seen = answers[doubt.answered_by] if isinstance(doubt, Finding) else held
-        by = [a for a in doubt.alternatives if a in run.assumed]
-        said, keep = " and ".join(a.said for a in by), "; ".join(a.keep for a in by)
-        message = f"what was converted first did not hold in the run; {said} did ({seen.said}); to keep it, {keep}"
-        column = doubt.column if isinstance(doubt, Finding) else 1
-        closed.append(Finding(doubt.code, Safety.NOTE, message, doubt.file, doubt.line, column, observed=seen))
+    for items in doubts.values():
+        item, by = items[0], [a for a in run.assumed if any(a in each.alternatives for each in items)]
+        answered_by = item.answered_by if isinstance(item, Finding) else ""
+        seen, said, keep = answers.get(answered_by, held), " and ".join(a.said for a in by), "; ".join(a.keep for a in by)
+        unmade = isinstance(item, Finding) and not answered_by
+        why = f"converted with {said}, as its values were" if unmade else f"what was converted first did not hold in the run; {said} did"
+        column = item.column if isinstance(item, Finding) else 1
+        message = f"{why} ({seen.said}); to keep it, {keep}"
+        closed.append(Finding(item.code, Safety.NOTE, message, item.file, item.line, column, observed=seen))
+    believed = _believed(conversion, run.conversion)
     findings = tuple(f for f in run.judged.findings if not any((b.code, b.file, b.line) == (f.code, f.file, f.line) for b in believed))
     return records.replace(run.judged, findings=(*closed, *findings))
+
+
+def _handed_over(conversions: Sequence[Conversion], assumed: Assumed) -> dict[tuple[str, str, int], list[Change | Finding]]:
+    """The changes and findings of conversions that have alternatives of those taken for granted, by their rules and places."""
+    found: dict[tuple[str, str, int], list[Change | Finding]] = {}
+    for each in conversions:
+        items: list[Change | Finding] = [*each.findings, *each.changes]
+        for item in items:
+            if any(a in assumed for a in item.alternatives):
+                found.setdefault((item.code, item.file, item.line), []).append(item)
+    return found
 
 
 def _believed(conversion: Conversion, other: Conversion) -> list[Finding]:
@@ -226,11 +321,22 @@ def _is_asked(finding: Finding) -> bool:
 
 def _place(conversion: Conversion, finding: Finding) -> Place | None:
     """The line that must run for a finding to be answered; None where what it is about may not run with its line."""
-    files = {conversion.shown: (conversion.path, conversion.source)} | {m.shown: (m.path, m.source) for m in conversion.modules}
-    path, source = files.get(finding.file, (None, None))
-    if path is None or source is None or not _runs_with_its_line(ast.parse(source.text), finding.line, finding.column - 1):
-        return None
-    return path.absolute(), finding.line
+    files, start = _files(conversion), (finding.line, finding.column - 1)
+    return _line(conversion, declared.Place(files[finding.file][0], start, start)) if finding.file in files else None
+
+
+def _line(conversion: Conversion, place: declared.Place) -> Place | None:
+    """The line that must run for an expression to be evaluated; None where it may not run with its line."""
+    texts = {path.absolute(): text for path, text in _files(conversion).values()}
+    line, column = place.start
+    text = texts.get(place.path.absolute())
+    return (place.path.absolute(), line) if text is not None and _runs_with_its_line(ast.parse(text), line, column) else None
+
+
+def _files(conversion: Conversion) -> dict[str, tuple[Path, str]]:
+    """The files of the original, each with its text, by the names that they are shown under."""
+    found = [(conversion.shown, conversion.path, conversion.source), *((m.shown, m.path, m.source) for m in conversion.modules)]
+    return {shown: (path, source.text) for shown, path, source in found if path is not None}
 
 
 def _runs_with_its_line(tree: ast.Module, line: int, column: int) -> bool:

@@ -147,8 +147,12 @@ class Observed:
 
 @dataclass(frozen=True)
 class Claim:
-    """How an expression's value is said to differ between ranks, and where the expression begins and ends, as `ast` counts."""
+    """How an expression's value is said to differ between ranks, and where the expression begins and ends, as `ast` counts.
 
+    `of` is the dotted path of the function of which it is said; empty where it is said of a line.
+    """
+
+    of: str
     said: str
     start: tuple[int, int]
     end: tuple[int, int]

@@ -299,7 +299,7 @@ def _call_instance(
             out = in_a_row(run, obj, call, args[0])
         return _forwarded(run, obj, call, flow, out if out is not None else flow, alike)
     if isinstance(obj, New) and obj.path in run.project.placements:
-        run.trace.believed[call.node] = f"`{obj.path}` is {run.project.placements[obj.path]}"
+        run.trace.believed[call.node] = obj.path, run.project.placements[obj.path]
         return sources.as_said(run.project.placements[obj.path], flow)
     if isinstance(obj, New) and (copied := _of_copy(run, obj, call, args, keywords)) is not None:
         return _forwarded(run, obj, call, flow, copied, alike)

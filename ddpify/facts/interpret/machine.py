@@ -158,7 +158,7 @@ class Machine(Interpreter):
         last = body[0].lineno if isinstance(body, list) and body else (node.end_lineno or node.lineno) + 1
         said = next((lines[at] for at in range(node.lineno, last) if at in lines), "")
         if said:
-            self.trace.believed[node] = f"what this line computes is {said}"
+            self.trace.believed[node] = "", said
         return said
 
     def expression(self, node: ast.expr) -> Value:

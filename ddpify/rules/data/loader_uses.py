@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Replace
-from ddpify.facts.library.paths import COPIES
+from ddpify.facts.library.paths import COPIES, DDPS
 from ddpify.facts.model import NOTHING, Call, Lit, New
 from ddpify.rules.base import Change, Finding, Safety
 from ddpify.rules.context import Context
@@ -54,7 +54,7 @@ def _statistics_of_a_share(context: Context) -> Iterator[Finding]:
         if loop in context.facts.training_loops or not run.value(loop).batches() & loaders:
             continue
         for call in (c for c in run.trace.calls if any(each.node is loop for each in c.loops)):
-            networks = {o for o in call.func.instances() if o not in trained and _is_network(context, o)}
+            networks = {o for o in call.func.instances() if o not in trained and o.path not in DDPS and _is_network(context, o)}
             copied = {o for o in networks if o.path in COPIES}
             held = networks - copied | (trained if copied else set())
             if networks and _in_training_mode(context, call) and any_holds_batch_norm(context, held):

@@ -204,7 +204,8 @@ def _judged(context: Context) -> Iterator[Change | Finding | Proof]:
             yield context.manual(CODE, node, *_unseen(context, node), obligations)
         elif functions := _unknown_rows(context, loss):
             why = f"the model may also train on what {unknown.listed(functions)} returns: every rank may get the same rows of it"
-            yield context.manual(CODE, node, why, _SHARED_OUT, obligations)
+            found = context.manual(CODE, node, why, _SHARED_OUT, obligations)
+            yield replace(found, alternatives=unknown.alternatives(("shard", functions)))
         elif loss.scale == "mean" and not computed_elsewhere(context, loss):
             yield from _mean(context, node, loss, obligations)
         elif loss.scale == "sum" and any(o.kind == "world" for o in loss.origins):
@@ -304,7 +305,7 @@ def _alternatives(context: Context, node: ast.Call, functions: list[str], cause:
     here = f"{context.tree.shown}:{node.lineno}"
     totals = functions or [here]
     coupled = functions or [f"{cause.file}:{cause.line}" if cause is not None else here]
-    return tuple(Alternative("placements", (of, said)) for said, places in (("sum", totals), ("coupled", coupled)) for of in places)
+    return unknown.alternatives(("sum", totals), ("coupled", coupled))
 
 
 def _weighed(context: Context, node: ast.AST) -> str:

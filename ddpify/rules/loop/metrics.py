@@ -23,12 +23,14 @@ from ddpify.facts.library import COLLECTIONS
 from ddpify.facts.model import Call, Func, Lit, New, Tup, Value
 from ddpify.facts.tree import inside, last_name, same
 from ddpify.facts.writes import Batches
-from ddpify.rules.base import Change, Example, Finding, Proof, Safety
+from ddpify.records import replace
+from ddpify.rules.base import Alternative, Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.data.loader import epoch_of, sampler_name, samplers
+from ddpify.rules.loop import unknown
 from ddpify.rules.loop.counted_elsewhere import counted_elsewhere, keys
 from ddpify.rules.loop.last_batch import of_one_batch
-from ddpify.rules.loop.live_out import live_out
+from ddpify.rules.loop.live_out import LiveOut, live_out
 from ddpify.rules.loop.meters import is_meter
 from ddpify.rules.loop.reduction import Reduction
 from ddpify.rules.loop.reductions import loader_of, reduce
@@ -372,11 +374,21 @@ def _reduce(context: Context, loop: Batches) -> Iterator[Change | Finding]:
         if reduction.note:
             yield context.manual(CODE, live.node, reduction.note, level=Safety.NOTE)
         elif reduction.problem:
-            yield context.manual(CODE, live.node, reduction.problem, reduction.fix)
+            found = context.manual(CODE, live.node, reduction.problem, reduction.fix)
+            yield replace(found, alternatives=_alternatives(context, live))
         else:
             reduction.replicates = reduction.replicates or [(loop, live.target)]
             reductions.append(reduction)
     yield from _after_loop(context, loop, reductions, loader, sampler)
+
+
+def _alternatives(context: Context, live: LiveOut) -> tuple[Alternative, ...]:
+    """What may be true of the values that a loop adds up or collects: averages, totals or a number for each sample."""
+    run = context.facts.after
+    added = {write.added: write.node for write in live.writes if write.added is not None}
+    functions = sorted({name for value in map(run.value, added) for name in unknown.names(context, value)})
+    lines = [f"{context.facts.tree_of(node).shown}:{node.lineno}" for node in added.values() if isinstance(node, ast.stmt)]
+    return unknown.alternatives(*((word, functions or lines) for word in ("mean", "sum", "shard")))
 
 
 def _after_loop(context: Context, loop: Batches, reductions: list[Reduction], loader: str, sampler: str) -> Iterator[Change]:

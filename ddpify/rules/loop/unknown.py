@@ -5,6 +5,7 @@ from __future__ import annotations
 from ddpify.facts.model import Value
 from ddpify.placement.lattice import PerRank, Unknown
 from ddpify.placement.values import CHOICE, CLOCK
+from ddpify.rules.base import Alternative
 from ddpify.rules.context import Context
 
 
@@ -17,6 +18,11 @@ def names(context: Context, value: Value) -> list[str]:
 def listed(functions: list[str]) -> str:
     """Functions as a message names them, and lines that are no functions."""
     return " and ".join(name if " " in name else f"`{name}`" for name in functions)
+
+
+def alternatives(*said: tuple[str, list[str]]) -> tuple[Alternative, ...]:
+    """What values may be, as a run is to try it, in this order: each a word, and the functions or lines (`train.py:31`) it is said of."""
+    return tuple(Alternative("placements", (of, word)) for word, places in said for of in places)
 
 
 def followed(functions: list[str]) -> str:
