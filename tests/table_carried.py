@@ -183,7 +183,6 @@ SCRIPTS: dict[str, Script] = {
             loss.backward()
             optimizer.step()
 """,
-        told=("DDP408",),
     ),
     "a running mean of the outputs": Script(
         PLAIN

@@ -1102,3 +1102,124 @@ SCRIPTS |= {
         apart=("keys",),
     ),
 }
+_TWO_MODULES = """
+    import sys
+
+    from logs import Tee
+
+
+    class Run:
+        def __init__(self):
+            sys.stdout = Tee("printed.txt")
+            self.loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+            self.model = nn.Linear(8, 2)
+            self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+
+        def train(self):
+            for epoch in range(3):
+                for inputs, targets in self.loader:
+                    loss = F.cross_entropy(self.model(inputs), targets)
+                    self.optimizer.zero_grad()
+                    loss.backward()
+                    self.optimizer.step()
+                print(f"epoch {epoch}")
+            sys.stdout.flush()
+
+
+    Run().train()
+"""
+_TEE = """
+import sys
+
+
+class Tee:
+    def __init__(self, path):
+        self.screen = sys.stdout
+        self.file = open(path, "w")
+
+    def write(self, text):
+        self.screen.write(text)
+        self.file.write(text)
+
+    def flush(self):
+        self.screen.flush()
+        self.file.flush()
+"""
+SCRIPTS |= {
+    "output that another module's class sends to a file, too": Script(_TWO_MODULES, same=("epoch",), files={"logs.py": _TEE}),
+    "rows of a coupled loss that a function gives back": Script(
+        """
+        def update(model, optimizer, inputs, targets):
+            outputs = model(inputs)
+            loss = 0.05 * F.cross_entropy(outputs, targets, reduction="sum")
+            loss = loss + ((outputs[:, 0] - targets) ** 2).mean().sqrt()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            return outputs, loss
+
+
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        for epoch in range(3):
+            guesses, labels = [], []
+            for inputs, targets in loader:
+                outputs, loss = update(model, optimizer, inputs, targets)
+                guesses.append(outputs.argmax(1))
+                labels.append(targets)
+            right = (torch.cat(guesses) == torch.cat(labels)).double().mean().item()
+            print(f"right {right:.9f}")
+        """,
+        told=("DDP402",),
+    ),
+    "an early stop by what dicts in a list hold": Script(
+        """
+        def score(outputs, targets):
+            return {"loss": F.cross_entropy(outputs, targets).item(), "n": len(targets)}
+
+
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        held = DataLoader(TensorDataset(x, y), batch_size=8)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        lowest = 1e9
+        for epoch in range(4):
+            for inputs, targets in loader:
+                loss = F.cross_entropy(model(inputs), targets)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            parts = []
+            with torch.no_grad():
+                for inputs, targets in held:
+                    parts.append(score(model(inputs), targets))
+            lost = sum(p["loss"] * p["n"] for p in parts) / sum(p["n"] for p in parts)
+            print(f"lost {lost:.9f}")
+            if lost > 0.99 * lowest:
+                break
+            lowest = lost
+        """,
+        same=("lost",),
+    ),
+    "an order that NumPy shuffles in each of several trainings, which seed it": Script(
+        """
+        import numpy as np
+
+        for run in range(2):
+            np.random.seed(run)
+            torch.manual_seed(run)
+            model = nn.Linear(8, 2)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for epoch in range(2):
+                order = np.arange(40)
+                np.random.shuffle(order)
+                for start in range(0, 40, 8):
+                    rows = order[start : start + 8]
+                    loss = F.cross_entropy(model(x[rows]), y[rows])
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+        """
+    ),
+}

@@ -62,12 +62,12 @@ soft_loss = nn.KLDivLoss(reduction="batchmean")(F.log_softmax(outputs / 2, dim=1
     model(
         "losses kept in a dict of criteria",
         _FEATURES,
-        'model = Net()\ncriteria = {"size": nn.MSELoss(), "smooth": nn.SmoothL1Loss()}\nweights = {"size": 0.1, "smooth": 0.05}\n',
+        'model = Net()\ncriteria = {"size": nn.MSELoss(), "smooth": nn.SmoothL1Loss()}\npart_weights = {"size": 0.1, "smooth": 0.05}\n',
         batch="""
 outputs, features = model(inputs)
 parts = {name: criteria[name](features, torch.zeros_like(features)) for name in criteria}
 """,
-        values={"extra loss": "loss = loss + sum(weights[name] * parts[name] for name in parts)\n", "predict": _PREDICT},
+        values={"extra loss": "loss = loss + sum(part_weights[name] * parts[name] for name in parts)\n", "predict": _PREDICT},
         tags=frozenset({"features"}),
     ),
     model(

@@ -27,7 +27,7 @@ class LayerwiseSGD(torch.optim.Optimizer):
                 buf.mul_(group["momentum"]).add_(p.grad, alpha=float(ratio) * group["lr"])
                 p.sub_(buf)
 """,
-        excludes=named("several"),
+        excludes=named("several") | {"zero gradients"},
         tags=named("rate unused"),
     ),
     step(
@@ -136,6 +136,6 @@ class SAM:
         return torch.norm(torch.stack([p.grad.norm(p=2) for g in self.param_groups for p in g["params"] if p.grad is not None]), p=2)
 """,
         weight=0.7,
-        excludes=named("several"),
+        excludes=named("several") | {"zero gradients"},
     ),
 ]

@@ -10,7 +10,7 @@ OPTIMIZERS = {
     "Adam": "optimizer = optim.Adam({parameters}, lr=0.2 * lr)\n",
     "AdamW": "optimizer = torch.optim.AdamW({parameters}, lr=0.2 * lr, weight_decay=0.01)\n",
     "by name": "optimizer = getattr(torch.optim, optimizer_name)({parameters}, lr=lr)\n",
-    "no decay of biases": (
+    "AdamW, no decay of biases": (
         "decayed = [p for p in {parameters} if p.requires_grad and p.dim() > 1]\n"
         "undecayed = [p for p in {parameters} if p.requires_grad and p.dim() <= 1]\n"
         'optimizer = optim.AdamW([{"params": decayed, "weight_decay": 0.01}, {"params": undecayed, "weight_decay": 0.0}], lr=0.2 * lr)\n'

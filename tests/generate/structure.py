@@ -192,7 +192,7 @@ _BASE = """class BaseTrainer:
         self.model = model
         self.optimizer = optimizer
         self.epochs = epochs
-        self.history = []
+        self.results = []
 
     def train_epoch(self, epoch):
         raise NotImplementedError
@@ -200,7 +200,7 @@ _BASE = """class BaseTrainer:
     def fit(self):
         for epoch in self.epochs:
             result = self.train_epoch(epoch)
-            self.history.append(result)
+            self.results.append(result)
             if not self.goes_on(epoch, result):
                 break
         self.finish()

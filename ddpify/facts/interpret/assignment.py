@@ -25,6 +25,8 @@ from ddpify.facts.record import Kind
 from ddpify.facts.tree import names_stored, same
 from ddpify.facts.writes import viewed
 
+_NESTED = 4  # so deep containers are looked into that hold others
+
 
 def as_said(run: Interpreter, value: Value) -> Value:
     """A value with what a comment beside its statement says of it."""
@@ -38,11 +40,24 @@ def reduce_in_place(run: Interpreter, target: ast.expr) -> None:
     del run.events[happened:]  # the script does not read it here
     for obj in value.instances():
         for name, held in run.memory.of(obj):
-            run.memory[obj, name] = library.agreed(held, run.shares)
+            run.memory[obj, name] = _agreed(run, held)
     if value.instances():
         run.events.append((Kind.FILL, target, None, value))
     else:
         assign(run, target, library.agreed(value, run.shares))
+
+
+def _agreed(run: Interpreter, value: Value, depth: int = 0) -> Value:
+    """What a container holds once it is that of all ranks: so is what the containers and tuples in it hold."""
+    kept = set[Obj]()
+    for obj in value.objs if depth < _NESTED else ():
+        if isinstance(obj, Tup):
+            rest = obj.rest and _agreed(run, obj.rest, depth + 1)
+            obj = Tup(tuple(_agreed(run, item, depth + 1) for item in obj.items), obj.names, rest)
+        for name, held in run.memory.of(obj) if isinstance(obj, New) and obj.path in library.COLLECTIONS else ():
+            run.memory[obj, name] = _agreed(run, held, depth + 1)
+        kept.add(obj)
+    return library.agreed(Value(frozenset(kept) or value.objs, value.origins, value.scale, value.shape), run.shares)
 
 
 def wrap(run: Interpreter, node: ast.stmt, target: ast.expr) -> None:

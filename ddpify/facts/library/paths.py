@@ -24,6 +24,9 @@ SHARED_BY_HAND = {  # loaders that are not edited: why each rank needs a share, 
         "create_loader(..., batch_size=B // world_size, distributed=True), and loader.sampler.set_epoch(epoch) before each epoch",
     ),
 }
+NO_DRAWS = tuple(  # what makes or seeds generators, by the ends of their paths
+    "seed default_rng RandomState Generator Random SystemRandom get_state set_state getstate setstate".split()
+)
 SHUFFLES = frozenset(("random.shuffle", "numpy.random.shuffle"))
 LISTINGS = frozenset(("os.listdir", "os.scandir", "os.walk", "glob.glob", "glob.iglob"))  # in an order that the disk decides
 

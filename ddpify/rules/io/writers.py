@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import Replace, SetArgument
 from ddpify.facts.library.effects import SWITCHES
-from ddpify.facts.model import Call, Class, Func, New
+from ddpify.facts.model import Call, Class, Ext, Func, New
 from ddpify.facts.tree import Tree, is_none, names_read, outer_names
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
@@ -208,8 +208,15 @@ def _needs(context: Context, guards: Guards, objs: set[New], wins: list[ast.Assi
     return None
 
 
+def _otherwise(context: Context, parent: ast.AST) -> str:
+    """What other ranks have in a writer's place: None, or what stood there before, where a library's module reads it: `sys.stdout`."""
+    target = parent.targets[0] if isinstance(parent, ast.Assign) else None
+    of_library = isinstance(target, ast.Attribute) and any(isinstance(o, Ext) for o in context.facts.after.value(target.value).objs)
+    return context.source(target) if isinstance(target, ast.Attribute) and of_library else "None"
+
+
 def _on_rank_zero(context: Context, node: ast.expr) -> Change:
-    """The change that makes a writer on rank 0, and None elsewhere."""
+    """The change that makes a writer on rank 0 alone."""
     rank, parent = context.names["rank"], context.tree.parent[node]
     imports: tuple[str, ...] = ()
     if isinstance(parent, ast.IfExp) and parent.body is node and is_none(parent.orelse):
@@ -219,7 +226,7 @@ def _on_rank_zero(context: Context, node: ast.expr) -> Change:
         edit = Replace(node, f"{{0}} if {rank} == 0 else nullcontext()", (node,))
         imports = ("from contextlib import nullcontext",)
     else:
-        edit = Replace(node, f"{{0}} if {rank} == 0 else None", (node,))
+        edit = Replace(node, f"{{0}} if {rank} == 0 else {_otherwise(context, parent)}", (node,))
     return Change(
         CODE, "only rank 0 writes this; otherwise the ranks would overwrite one another", context.tree.shown, node, (edit,), imports
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Collection
 
 from ddpify.edits import Edit, InsertAfter, Replace
@@ -131,7 +132,7 @@ def _from_names(context: Context, node: ast.Call, around: ast.AST, statements: l
     reads = _rows_read(context, around, last, rest)
     needed = {r.id for r in reads if not _only_length(context, r)}
     for some in ([r for r in reads if r.id in needed], reads):  # of what is only measured, a rank's own length may do
-        if any(_is_no_tensor(context, r) for r in some):
+        if any(_is_no_tensor(context, r) or _is_returned(context, r) for r in some):
             continue
         if some and not set(some) & loss_terms(context, node) and _suffices(context, node, some, rest):
             firsts = {r.id: r for r in reversed(some)}
@@ -139,6 +140,12 @@ def _from_names(context: Context, node: ast.Call, around: ast.AST, statements: l
             lines = "\n".join(f"{name} = {_gathered(context, firsts[name]).format(name)}" for name in names)
             return WholeBatchLoss(last, (InsertAfter(last, lines),), tuple(some))
     return None
+
+
+def _is_returned(context: Context, read: ast.Name) -> bool:
+    """Whether a function gives rows back as they are, for its caller to go on with beside rows of its own."""
+    above = itertools.dropwhile(lambda up: isinstance(up, (ast.Tuple, ast.List)), context.tree.ancestors(read))
+    return isinstance(next(above, None), ast.Return)
 
 
 def _from_last_forward(context: Context, node: ast.Call, around: ast.AST) -> list[ast.stmt]:

@@ -115,11 +115,6 @@ _DRAWS = tuple(
         sklearn.utils.shuffle torch.rand torch.randn torch.randint torch.normal torch.bernoulli torch.multinomial
     """.split()
 )
-_DRAWN_FROM = tuple(
-    """
-        seed default_rng RandomState Generator Random SystemRandom get_state set_state getstate setstate
-    """.split()
-)
 _RESTORES = {
     "torch.set_rng_state": "torch",
     "torch.random.set_rng_state": "torch",
@@ -155,7 +150,7 @@ def unseeded(context: Context) -> list[tuple[Call, str]]:
 def _unseeded_generator(context: Context, call: Call, path: str) -> str:
     """The generator that a call of a library's function draws from, where nothing seeds it; empty where it draws from none."""
     root = path.partition(".")[0]
-    if not path.startswith(_DRAWS) or path.endswith(_DRAWN_FROM) or root not in _SEEDS:
+    if not path.startswith(_DRAWS) or path.endswith(library.NO_DRAWS) or root not in _SEEDS:
         return ""
     if _seeded(context, _SEEDS[root], call) or any(k in call.keywords for k in ("generator", "random_state")):
         return ""
