@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ddpify.facts.model import NOTHING, Origin, Value
+from ddpify.facts.model import NOTHING, Value
+from ddpify.facts.origins import Origin
 from ddpify.placement.lattice import REPLICATE, Partial, PerRank, Placement, Shard, Unknown
 from ddpify.placement.shape import Shape
 from ddpify.placement.values import placement

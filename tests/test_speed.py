@@ -17,7 +17,8 @@ from ddpify.apply.rewrite import _parse
 from ddpify.facts.assumed import AssumedEdits
 from ddpify.facts.interpret.machine import Machine
 from ddpify.facts.memory import Memory, Version
-from ddpify.facts.model import Ext, Origin, Value, just, union
+from ddpify.facts.model import Ext, Value, just
+from ddpify.facts.origins import Origin, union
 from ddpify.facts.runs import run
 from ddpify.project import load
 

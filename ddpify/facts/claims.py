@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from typing import Literal, TypeAlias
 
-from ddpify.facts.model import Origin
+from ddpify.facts.origins import Origin
 from ddpify.placement.shape import Base
 
 Noted: TypeAlias = "tuple[Literal['shown', 'used', 'taken', 'needed', 'written'], Hashable, int]"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ddpify.facts.model import NOTHING, New, Origin, Tup, Value
+from ddpify.facts.model import NOTHING, New, Tup, Value
+from ddpify.facts.origins import Origin
 
 if TYPE_CHECKING:
     from ddpify.facts.interpret.state import Interpreter

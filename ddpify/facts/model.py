@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
+from ddpify.facts.origins import Origin, of_kind, union
 from ddpify.placement.shape import INVERSE, ROWS, Base, Scale, Shape
 from ddpify.records import dataclass, field
 
@@ -200,45 +201,6 @@ Obj: TypeAlias = "Ext | Lit | Module | Class | Func | New | Part | Method | Tup 
 Known = tuple[Obj, object, bool]  # a setting, a constant, and whether the setting equals it
 
 
-class Origin(NamedTuple):
-    """What a value was computed from: a kind of source, and which one.
-
-    - batch: the rows that a loader gives this rank; whole: all ranks' rows of a batch; share: a loader's own batch size
-    - turned: the call after which the first dimension may not be that of the samples, or which gives their places in the batch
-    - coupled: where samples are combined with a number of all of a batch; thinned: a loader that may leave samples out
-    - forward, graded: a model and the call of its forward, or of which only the gradient is used; parameters: a model; weight: a parameter
-    - random, drawn, time, rank: a library's generator, a draw, the clock, the rank; index: a loop that counts
-    - scaled: a gradient scaler; kept: the statement that keeps a value; from: any other object
-    """
-
-    kind: str
-    of: object = None
-
-
-_UNIONS: dict[tuple[frozenset[Origin], frozenset[Origin]], frozenset[Origin]] = {}
-_SMALL = 24
-
-
-def union(one: frozenset[Origin], other: frozenset[Origin]) -> frozenset[Origin]:
-    """Both sets in one; `one` itself where it holds the other. What large sets make is kept until a run is over: few of them differ."""
-    if other is one or not other:
-        return one
-    if not one:
-        return other
-    if len(other) < _SMALL:
-        return one if other <= one else one | other
-    merged = _UNIONS.get((one, other))
-    if merged is None:
-        merged = one if other <= one else one | other
-        merged = _UNIONS[one, other] = _UNIONS.setdefault((merged, merged), merged)
-    return merged
-
-
-def forget_unions() -> None:
-    """Let go of what `union` keeps."""
-    _UNIONS.clear()
-
-
 @dataclass(frozen=True, slots=True)
 class Value:
     """What an expression may be."""
@@ -247,7 +209,6 @@ class Value:
     origins: frozenset[Origin] = frozenset()
     scale: Scale | None = None
     shape: Shape | None = None  # of a tensor, as far as known
-    known: dict[str, frozenset[Any]] = field(init=False, repr=False, compare=False)  # what `of_kind` and `paths` found
 
     def __or__(self, other: Value) -> Value:
         if self is other or not (other.objs or other.origins or other.scale):
@@ -268,21 +229,7 @@ class Value:
 
     def of_kind(self, kind: str) -> frozenset[Any]:
         """What the origins of one kind name."""
-        if not self.origins:
-            return _NONE
-        known = self._known()
-        found = known.get(kind)
-        if found is None:
-            found = known[kind] = frozenset([o.of for o in self.origins if o.kind == kind])
-        return found
-
-    def _known(self) -> dict[str, frozenset[Any]]:
-        try:
-            return self.known
-        except AttributeError:
-            known: dict[str, frozenset[Any]] = {}
-            object.__setattr__(self, "known", known)
-            return known
+        return of_kind(self.origins, kind)
 
     def batches(self) -> frozenset[Any]:
         """The loaders whose batches it may be, or hold as a tuple."""
@@ -295,13 +242,7 @@ class Value:
 
     def paths(self) -> frozenset[str]:
         """The paths of the library's functions, classes and modules that it may be."""
-        if not self.objs:
-            return _NONE
-        known = self._known()
-        found = known.get("")
-        if found is None:
-            found = known[""] = frozenset([o.path for o in self.objs if isinstance(o, Ext)])
-        return found
+        return frozenset([o.path for o in self.objs if isinstance(o, Ext)]) if self.objs else _NONE
 
     def kinds(self) -> frozenset[str]:
         """The paths of the library's classes that it may be an instance of."""

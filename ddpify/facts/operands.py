@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from ddpify.facts.model import Lit, New, Obj, Origin, Tup, Value, join, just
+from ddpify.facts.model import Lit, New, Obj, Tup, Value, join, just
+from ddpify.facts.origins import Origin
 from ddpify.placement.shape import PLACES, ROWS, UNKNOWN, Argument, Base, Shape
 
 if TYPE_CHECKING:

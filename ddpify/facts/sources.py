@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from ddpify.facts.library.ranks import ROWS, Source
 from ddpify.facts.library.row import row_of
-from ddpify.facts.model import New, Obj, Origin, Part, Value
+from ddpify.facts.model import New, Obj, Part, Value
+from ddpify.facts.origins import Origin, without
 from ddpify.placement.shape import Scale
 
 if TYPE_CHECKING:
@@ -37,9 +38,9 @@ def marked(run: Interpreter, node: ast.AST, path: str, result: Value) -> Value:
 
 def as_said(said: str, value: Value) -> Value:
     """A value that differs between ranks as the user says."""
-    known = frozenset(o for o in value.origins if o.kind not in _OWN)
+    known = without(value.origins, *_OWN)
     if said == "replicate":
-        return Value(value.objs, frozenset(o for o in known if o.kind not in ("batch", "decided", "time", "random", "drawn")))
+        return Value(value.objs, without(known, "batch", "decided", "time", "random", "drawn"))
     if said == "per-rank":
         return Value(value.objs, known | {Origin("process", "a line declared per-rank")}, value.scale, value.shape)
     if said == "coupled":

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ddpify.facts import uniform
-from ddpify.facts.model import NOTHING, Lit, New, Origin, Value
+from ddpify.facts.model import NOTHING, Lit, New, Value
 from ddpify.facts.operands import argument
+from ddpify.facts.origins import Origin
 from ddpify.facts.tensors import length, settings, value_of
 from ddpify.placement import rows
 from ddpify.placement.shape import PLACES, ROWS, UNKNOWN, Argument, Base, Shape

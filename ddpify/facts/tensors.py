@@ -7,8 +7,9 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ddpify.facts import uniform
-from ddpify.facts.model import NOTHING, Lit, New, Origin, Tup, Value
+from ddpify.facts.model import NOTHING, Lit, New, Tup, Value
 from ddpify.facts.operands import argument, drawn_inside, entries, given
+from ddpify.facts.origins import Origin, without
 from ddpify.placement import rows
 from ddpify.placement.shape import COUPLED, PLACES, ROWS, UNKNOWN, Argument, Base, Result, Scale, Shape
 from ddpify.placement.transfer import WHOLE, Rule
@@ -109,7 +110,7 @@ def value_of(run: Interpreter, found: Result, node: ast.AST, origins: frozenset[
 
 def _value(found: Result, node: ast.AST, origins: frozenset[Origin]) -> Value:
     if found.marks >= WHOLE:
-        origins = frozenset(o for o in origins if o.kind != "parts")
+        origins = without(origins, "parts")
     elif found.marks:
         origins |= {Origin(m, node) for m in found.marks}
     if found.parts:
@@ -251,7 +252,7 @@ def _use(run: Interpreter, operands: list[Argument]) -> None:
 
 
 def _kept_graph(name: str, origins: frozenset[Origin]) -> frozenset[Origin]:
-    return frozenset(o for o in origins if o.kind not in ("forward", "graded")) if name in _DETACHING else origins
+    return without(origins, "forward", "graded") if name in _DETACHING else origins
 
 
 def _is_starred(nodes: Iterable[ast.expr]) -> bool:

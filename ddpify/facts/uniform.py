@@ -6,7 +6,8 @@ import ast
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ddpify.facts.model import NOTHING, Lit, Origin, Tup, Value
+from ddpify.facts.model import NOTHING, Lit, Tup, Value
+from ddpify.facts.origins import Origin, without
 from ddpify.placement.shape import ROWS, Shape
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def _is_one_row_repeated(x: Value, sizes: list[Value]) -> bool:
 
 def lengths(of: Value) -> frozenset[Origin]:
     """The origins of the sizes of a tensor: numbers, which have no rows."""
-    return frozenset(o for o in of.origins if o.kind not in ("repeated", "displaced", "view")) if of.of_kind("repeated") else of.origins
+    return without(of.origins, "repeated", "displaced", "view") if of.of_kind("repeated") else of.origins
 
 
 def relied_on(constant: Value) -> frozenset[Origin]:

@@ -8,19 +8,8 @@ from ddpify.facts import library, named, sources, tensor_entries, uniform
 from ddpify.facts.interpret.literals import literal, literal_keys
 from ddpify.facts.interpret.operators import by_class
 from ddpify.facts.interpret.state import ELEMENT, UNNAMED, Interpreter
-from ddpify.facts.model import (
-    NOTHING,
-    Func,
-    Lit,
-    New,
-    Obj,
-    Origin,
-    Part,
-    Tup,
-    Value,
-    join,
-    just,
-)
+from ddpify.facts.model import NOTHING, Func, Lit, New, Obj, Part, Tup, Value, join, just
+from ddpify.facts.origins import Origin, of_kind, without
 from ddpify.facts.record import Kind
 from ddpify.facts.tree import names_stored, same
 from ddpify.facts.writes import viewed
@@ -145,8 +134,8 @@ def assign(run: Interpreter, target: ast.expr, value: Value) -> None:
             run.set_attribute(obj, ELEMENT, part, False)
             run.set_attribute(obj, UNNAMED, part, False)
         origins = library.mixed([value, index], {}).origins
-        if not any(o.kind == "batch" for o in origins):  # rows of all ranks, put where all ranks have them
-            origins = frozenset(o for o in origins if o.kind != "whole")
+        if not of_kind(origins, "batch"):  # rows of all ranks, put where all ranks have them
+            origins = without(origins, "whole")
         if not receiver.objs and origins and isinstance(of, ast.Name):
             run.bind(of.id, Value(receiver.objs, receiver.origins | origins, receiver.scale, receiver.shape))
         elif not receiver.objs and origins and isinstance(of, ast.Attribute):
@@ -203,7 +192,7 @@ def marked_as_kept(run: Interpreter, node: ast.Assign | ast.AugAssign, target: a
     if isinstance(target, ast.Subscript):
         chosen = not isinstance(target.slice, ast.Constant)
         part = chosen and bool(value.of_kind("batch") or run.expression(target.slice).of_kind("batch"))
-    elif not value.of_kind("batch") and not any(o.kind == "decided" for o in (*value.origins, *run.deciding)):
+    elif not (value.of_kind("batch") or value.of_kind("decided") or of_kind(run.deciding, "decided")):
         return value
     else:
         part = isinstance(node, ast.AugAssign) or _reads_target(run, node.value, target)

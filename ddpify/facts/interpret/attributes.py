@@ -9,26 +9,9 @@ from ddpify.facts import library, named, tensors
 from ddpify.facts.interpret.literals import decorator_names
 from ddpify.facts.interpret.settings import possible
 from ddpify.facts.interpret.state import ELEMENT, UNNAMED, Interpreter
-from ddpify.facts.model import (
-    NOTHING,
-    Class,
-    Ext,
-    Func,
-    Lit,
-    Module,
-    New,
-    Obj,
-    Origin,
-    Part,
-    Pick,
-    Super,
-    Tup,
-    Value,
-    join,
-    just,
-    ordered,
-)
+from ddpify.facts.model import NOTHING, Class, Ext, Func, Lit, Module, New, Obj, Part, Pick, Super, Tup, Value, join, just, ordered
 from ddpify.facts.names import canonical
+from ddpify.facts.origins import Origin, only
 from ddpify.facts.record import Kind
 from ddpify.placement.shape import ROWS
 
@@ -145,7 +128,7 @@ def _groups(run: Interpreter, obj: New) -> Value:
 
 def _parameters_in(run: Interpreter, value: Value, depth: int = 0) -> frozenset[Origin]:
     """Whose parameters a value holds, in lists and dicts, too."""
-    out = frozenset(o for o in value.origins if o.kind in ("parameters", "weight"))
+    out = only(value.origins, "parameters", "weight")
     inner = [run.memory.get((o, key), NOTHING) for o in value.objs for key in (ELEMENT, "params", "iterable")] if depth < 4 else []
     inner += [item for o in value.objs if isinstance(o, Tup) for item in o.entries]
     return out.union(*(_parameters_in(run, v, depth + 1) for v in inner))

@@ -6,14 +6,8 @@ from ddpify.facts import library
 from ddpify.facts.batch_source import DRAW, PATHS, SLICE, BatchSource
 from ddpify.facts.interpret.literals import marked_as_sized
 from ddpify.facts.interpret.state import ELEMENT, Interpreter
-from ddpify.facts.model import (
-    NOTHING,
-    New,
-    Origin,
-    Tup,
-    Value,
-    just,
-)
+from ddpify.facts.model import NOTHING, New, Tup, Value, just
+from ddpify.facts.origins import Origin, only, without
 from ddpify.placement.shape import Shape
 
 _SIDE_BY_SIDE = {"columns": Shape(None, 2, 1), "lines": Shape(None, 2, 0)}  # sequences, and their steps
@@ -35,7 +29,7 @@ def cut(run: Interpreter, cut: BatchSource, value: Value) -> Value:
         if size.of_kind("world") and cut.kind == "draw":
             run.sharded_by_script.add(made)
     shape = _SIDE_BY_SIDE.get(cut.kind)
-    batch = Value(frozenset(), frozenset(o for o in value.origins if o.kind in _KEPT_BY_CUTS) | {Origin("batch", made)}, "sample", shape)
+    batch = Value(frozenset(), only(value.origins, *_KEPT_BY_CUTS) | {Origin("batch", made)}, "sample", shape)
     if cut.kind in ("rows", "draw"):
         run.feed(batch)
     if cut.kind != "parts":
@@ -56,4 +50,4 @@ def rows_of_rank(run: Interpreter, args: list[Value], result: Value) -> Value:
         return result
     run.sharded_by_script |= cuts
     shape = next((a.shape for a in args if not a.batches().isdisjoint(cuts) and a.shape is not None and a.shape.sure), None)
-    return Value(frozenset(), frozenset(o for o in result.origins if o.kind not in ("rank", "world", "index", "from")), "sample", shape)
+    return Value(frozenset(), without(result.origins, "rank", "world", "index", "from"), "sample", shape)

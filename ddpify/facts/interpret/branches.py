@@ -9,23 +9,8 @@ from ddpify.facts.interpret.assignment import as_said
 from ddpify.facts.interpret.literals import is_number, literal, sources_of
 from ddpify.facts.interpret.settings import known_if
 from ddpify.facts.interpret.state import Interpreter, State
-from ddpify.facts.model import (
-    NOTHING,
-    Class,
-    Decision,
-    Ext,
-    Func,
-    Known,
-    Lit,
-    Method,
-    New,
-    Obj,
-    Origin,
-    Tup,
-    Value,
-    join,
-    origins_of,
-)
+from ddpify.facts.model import NOTHING, Class, Decision, Ext, Func, Known, Lit, Method, New, Obj, Tup, Value, join, origins_of
+from ddpify.facts.origins import Origin, only, without
 
 _CONTAINERS = frozenset(("list", "tuple", "dict"))
 
@@ -300,13 +285,13 @@ def evaluate_compare(run: Interpreter, node: ast.Compare) -> Value:
         return flag
     origins = origins_of(parts) | frozenset(s for p in parts for s in sources_of(p))
     if {p.scale for p in parts} <= {None, "count"} and any(p.scale == "count" for p in parts):
-        return Value(frozenset(), frozenset(o for o in origins if o.kind != "batch"))  # the lengths of batches: all ranks' are equal
+        return Value(frozenset(), without(origins, "batch"))  # the lengths of batches: all ranks' are equal
     return tensors.entrywise(run, parts, origins, node)
 
 
 def _deciding(test: Value) -> frozenset[Origin]:
     """What a value owes to the condition under which it was chosen."""
-    return frozenset(o if o.kind == "drawn" else Origin("decided", o.of) for o in test.origins if o.kind in ("batch", "decided", "drawn"))
+    return only(test.origins, "decided", "drawn") | {Origin("decided", of) for of in test.of_kind("batch")}
 
 
 def _sampler_of(node: ast.expr) -> bool:

@@ -20,25 +20,8 @@ from ddpify.facts.interpret.signatures import fitting
 from ddpify.facts.interpret.state import ELEMENT, UNNAMED, Frame, Interpreter
 from ddpify.facts.library import effects
 from ddpify.facts.library.row import row_of
-from ddpify.facts.model import (
-    NOTHING,
-    Call,
-    Class,
-    Ext,
-    Func,
-    Method,
-    New,
-    Obj,
-    Origin,
-    Part,
-    Pick,
-    Tup,
-    Value,
-    join,
-    just,
-    ordered,
-    origins_of,
-)
+from ddpify.facts.model import NOTHING, Call, Class, Ext, Func, Method, New, Obj, Part, Pick, Tup, Value, join, just, ordered, origins_of
+from ddpify.facts.origins import NONE, Origin, of_kind, only
 from ddpify.facts.record import Kind
 from ddpify.facts.recording import Recording, Seen, merge
 from ddpify.facts.tensor_entries import part_of_several
@@ -146,7 +129,7 @@ def changed_in_place(run: Interpreter, method: ast.Attribute, was: Value, result
     if not alike and (result.scale is not None or result.shape is None or not result.shape.uniform):
         uniform.written(run, was)
     resized = any(isinstance(n, ast.Attribute) and n.attr.startswith("resize") for n in ast.walk(method))  # else it stays as long as it was
-    sized = frozenset(o for o in was.origins if o.kind == "sized" and not resized)
+    sized = NONE if resized else only(was.origins, "sized")
     result = Value(result.objs, result.origins | sized, result.scale, result.shape) if sized else result
     inner, filled = refilled(method.value), method.attr in library.REFILLS and not was.of_kind("parameters")
     if isinstance(inner, ast.Name) and (inner is method.value or filled):
@@ -376,10 +359,10 @@ def _step(run: Interpreter, child: Value, call: Call, value: Value) -> Value:
 
 
 def _forwarded(run: Interpreter, obj: New | Part, call: Call, flow: Value, out: Value, alike: frozenset[Obj] = frozenset()) -> Value:
-    kept = out.origins - _inner_forwards(out, flow)
+    kept = out.origins - _inner_forwards(out, flow) - _own_parts(out, flow, alike or (obj,))
     mark = frozenset() if run.no_grad else frozenset(Origin("forward", (o, call.node)) for o in alike or (obj,))
     if not run.no_grad:
-        inner = {o.of[0] for o in _deep_origins(run, out) - flow.origins if o.kind == "forward"}  # type: ignore[index]
+        inner = {of[0] for of in of_kind(_deep_origins(run, out), "forward") - flow.of_kind("forward")}
         for o in alike or (obj,):
             run.trace.outputs_of.setdefault(o, set()).update(inner)
     of_all = out.scale is None and bool(out.of_kind("whole")) and not out.of_kind("batch")
@@ -454,8 +437,8 @@ def outputs(run: Interpreter, at: object, items: Mapping[Any, Value], flow: Valu
     """The marks of a forward's several outputs: which one it is, and which parts of the model each of them comes from."""
     if at is None:
         return {name: frozenset() for name in items}
-    owed = {name: _deep_origins(run, item) - flow.origins for name, item in items.items()}
-    parts = tuple((n, frozenset(o.of[0] for o in origins if o.kind == "forward")) for n, origins in owed.items())  # type: ignore[index]
+    owed = {name: of_kind(_deep_origins(run, item), "forward") - flow.of_kind("forward") for name, item in items.items()}
+    parts = tuple((n, frozenset(of[0] for of in forwards)) for n, forwards in owed.items())
     return {name: frozenset((Origin("output", (at, name, parts)),)) for name in items}
 
 
@@ -606,4 +589,17 @@ def _by_name(run: Interpreter, given: Value, local: dict[str, Value], names: Ite
 
 def _inner_forwards(made: Value, flow: Value) -> frozenset[Origin]:
     """The forwards that a module ran to make something of `flow`."""
-    return frozenset([o for o in made.origins - flow.origins if o.kind == "forward"])
+    return only(made.origins, "forward") - flow.origins
+
+
+def _own_parts(made: Value, flow: Value, modules: Iterable[Obj]) -> set[Origin]:
+    """What modules have of their own that went into something made of `flow`: the mark of their forward stands for it."""
+    makers = {(*o.stack, o.node) for o in modules if isinstance(o, New)}
+    out = set()
+    for origin in only(made.origins, "from", "method") - flow.origins:
+        root: object = origin.of[0] if isinstance(origin.of, tuple) else origin.of
+        while isinstance(root, (Part, Method)):
+            root = root.of
+        if isinstance(root, New) and any((*root.stack, root.node)[: len(made_by)] == made_by for made_by in makers):
+            out.add(origin)
+    return out

@@ -6,7 +6,8 @@ import ast
 
 from ddpify.facts import collate
 from ddpify.facts.interpret.state import Interpreter
-from ddpify.facts.model import NOTHING, Func, Lit, New, Obj, Origin, Tup, Value
+from ddpify.facts.model import NOTHING, Func, Lit, New, Obj, Tup, Value
+from ddpify.facts.origins import Origin
 from ddpify.placement.shape import Base, Shape
 
 

@@ -9,21 +9,9 @@ from ddpify.facts import library, named, tensor_entries, tensors, uniform
 from ddpify.facts.interpret.collated import batch_of
 from ddpify.facts.interpret.literals import literal, literal_keys
 from ddpify.facts.interpret.state import ELEMENT, UNNAMED, Interpreter
-from ddpify.facts.model import (
-    NOTHING,
-    Ext,
-    Lit,
-    Module,
-    New,
-    Obj,
-    Origin,
-    Part,
-    Tup,
-    Value,
-    join,
-    just,
-)
+from ddpify.facts.model import NOTHING, Ext, Lit, Module, New, Obj, Part, Tup, Value, join, just
 from ddpify.facts.names import canonical
+from ddpify.facts.origins import Origin, only, without
 from ddpify.facts.record import Kind
 from ddpify.facts.tree import same
 from ddpify.placement.shape import PLACES, Scale
@@ -46,7 +34,7 @@ def _of_steps(run: Interpreter, base: Value, index: Value, node: ast.Subscript) 
     own = frozenset(o for o in library.mixed([index], {}).origins if o.kind != "index")
     if not (how := run.timed(base)):
         found = tensor_entries.item(run, base, Value(index.objs, own, index.scale, index.shape), node)
-        return Value(found.objs, frozenset(o for o in found.origins if o.kind != "index" or o in base.origins), found.scale, found.shape)
+        return Value(found.objs, found.origins - (only(found.origins, "index") - base.origins), found.scale, found.shape)
     rows = node.slice if how == "columns" else node.slice.elts[-1] if isinstance(node.slice, ast.Tuple) else None
     whole: Scale = "sample" if isinstance(rows, ast.Slice) else "other"
     return Value(frozenset(), base.origins | own, whole)
@@ -115,7 +103,7 @@ def item(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Va
             out += held
     origins = base.origins
     if base.of_kind("parameters") and isinstance(literal(index), str) and literal(index) != "params":
-        origins = frozenset(o for o in origins if o.kind not in ("parameters", "weight"))  # a setting of a group
+        origins = without(origins, "parameters", "weight")  # a setting of a group
     return join(out) | Value(frozenset(), origins | of_batches(run, index), base.scale, base.shape)
 
 
@@ -141,7 +129,7 @@ def _sliced(run: Interpreter, obj: Tup, index: ast.expr) -> Tup | None:
 
 def _several(value: Value) -> Value:
     """Some entries of a list, of what one of them is."""
-    origins = frozenset(o for o in value.origins if o.kind != "index")
+    origins = without(value.origins, "index")
     return Value(value.objs, origins, value.scale, value.shape._replace(several=True) if value.scale and value.shape else value.shape)
 
 
@@ -168,7 +156,7 @@ def _of_models(run: Interpreter, obj: New) -> bool:
 
 def of_batches(run: Interpreter, value: Value) -> frozenset[Origin]:
     """The batches made by hand that a value comes from."""
-    return frozenset(o for o in value.origins if o.kind == "batch") if run.batch_sources else frozenset()
+    return only(value.origins, "batch") if run.batch_sources else frozenset()
 
 
 def own_length(run: Interpreter, part: ast.expr) -> bool:
@@ -188,7 +176,7 @@ def element(run: Interpreter, over: Value, node: ast.AST | None = None) -> Value
         return uniform.part(over, node)
     rest = frozenset() if _keys_as_written(run, over.objs) else over.origins
     if all(run.is_a(o, *library.LOADERS) for o in over.objs):  # data made from the batches of another loader is data of its own
-        rest = frozenset(o for o in rest if o.kind not in ("batch", "forward"))
+        rest = without(rest, "batch", "forward")
     made = [o for o in over.objs if o not in run.iterated]  # `names = chain(names, more)` in a loop holds itself
     run.iterated.update(made)
     found = join([_element_of(run, obj, over, node) for obj in made])

@@ -5,15 +5,8 @@ from __future__ import annotations
 import ast
 
 from ddpify.facts.memory import Memory
-from ddpify.facts.model import (
-    Lit,
-    New,
-    Obj,
-    Origin,
-    Part,
-    Tup,
-    Value,
-)
+from ddpify.facts.model import Lit, New, Obj, Part, Tup, Value
+from ddpify.facts.origins import Origin
 
 
 def is_own(obj: Obj) -> bool:

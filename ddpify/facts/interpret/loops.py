@@ -11,7 +11,8 @@ from ddpify.facts.interpret.branches import decide
 from ddpify.facts.interpret.expressions import listed
 from ddpify.facts.interpret.literals import literal, literal_keys, marked_as_literal
 from ddpify.facts.interpret.state import ELEMENT, Interpreter
-from ddpify.facts.model import NOTHING, Lit, Loop, Module, New, Origin, Tup, Value, join, just
+from ddpify.facts.model import NOTHING, Lit, Loop, Module, New, Tup, Value, join, just
+from ddpify.facts.origins import Origin, only
 from ddpify.facts.record import Kind
 from ddpify.facts.recording import Recording
 from ddpify.facts.tree import last_name, names_stored, same
@@ -237,11 +238,12 @@ def evaluate_comprehension(run: Interpreter, node: ast.ListComp | ast.SetComp | 
         element = run.element(over, node)
         if per_sample(run, over, numbered=False):  # as many entries as there are samples
             samples = True
-            chosen |= frozenset(o for o in library.mixed([element], {}).origins if o.kind == "batch")
+            chosen |= only(library.mixed([element], {}).origins, "batch")
         run.loops = (*run.loops, Loop(node, run.frame.file, over, element))
         run.assign(generator.target, element)
         for test in generator.ifs:
-            chosen |= frozenset(Origin("decided", o.of) for o in run.expression(test).origins if o.kind in ("batch", "decided"))
+            decides = run.expression(test)
+            chosen |= only(decides.origins, "decided") | {Origin("decided", of) for of in decides.of_kind("batch")}
     if isinstance(node, ast.DictComp):
         key, item = run.expression(node.key), run.expression(node.value)
         keys = literal_keys(key)

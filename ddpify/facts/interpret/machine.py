@@ -27,16 +27,8 @@ from ddpify.facts.interpret.calls import changed_in_place
 from ddpify.facts.interpret.expressions import mixed_parts
 from ddpify.facts.interpret.settings import possible
 from ddpify.facts.interpret.state import Frame, Interpreter
-from ddpify.facts.model import (
-    NOTHING,
-    New,
-    Origin,
-    Trace,
-    Value,
-    forget_unions,
-    join,
-    just,
-)
+from ddpify.facts.model import NOTHING, New, Trace, Value, join, just
+from ddpify.facts.origins import Origin
 from ddpify.facts.recording import Recording
 from ddpify.progress import doing
 from ddpify.project import SourceFile
@@ -83,7 +75,6 @@ class Machine(Interpreter):
         self.run_module(self.project.entry)
         self.memory.drop_versions()
         self.record = self.record.without_replaced()
-        forget_unions()
         self.trace.calls = sorted(self.calls.values(), key=lambda c: c.order)
         self.trace.stores = sorted(self.stores.values(), key=lambda s: s.order)
         tensors.withdraw(self)

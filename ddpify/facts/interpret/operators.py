@@ -8,15 +8,8 @@ from typing import Any
 from ddpify.facts import library, named, tensor_entries, tensors
 from ddpify.facts.interpret.literals import joined_texts, literal, marked_as_sized, sources_of
 from ddpify.facts.interpret.state import ELEMENT, Interpreter
-from ddpify.facts.model import (
-    NOTHING,
-    New,
-    Origin,
-    Tup,
-    Value,
-    join,
-    just,
-)
+from ddpify.facts.model import NOTHING, New, Tup, Value, join, just
+from ddpify.facts.origins import Origin, of_kind, without
 from ddpify.facts.record import Kind
 from ddpify.placement.shape import EXTREMES
 from ddpify.records import replace
@@ -88,21 +81,21 @@ def binary(run: Interpreter, op: ast.operator, left: Value, right: Value, node: 
     if isinstance(op, ast.Div) and texts:
         return Value(left.objs, origins)
     found = tensors.binary(run, op, left, right, origins, node)
-    scale, origins = found.scale, frozenset(o for o in found.origins if o.kind != "offset" or o in origins)
+    scale, origins = found.scale, found.origins if of_kind(origins, "offset") else without(found.origins, "offset")
     if isinstance(op, ast.Div) and (left.scale, right.scale) == ("sum", "count") and not right.of_kind("part"):
-        origins = frozenset(o for o in origins if o.kind != "part")  # a part's total, of all rows: the parts add up to the average
+        origins = without(origins, "part")  # a part's total, of all rows: the parts add up to the average
     if isinstance(op, ast.Mult) and any(a.scale == "weighted" and b.of_kind("world") for a, b in ((left, right), (right, left))):
         scale = "mean"  # an average by weights, times this rank's part of them
     if isinstance(op, ast.Mult) and scale == "count" and any(v.scale is None and v.of_kind("world") for v in (left, right)):
         origins, scale = (
-            frozenset(o for o in origins if o.kind != "batch"),
+            without(origins, "batch"),
             None,
         )  # all ranks' batches have one length: this counts them all
     if isinstance(op, ast.Div) and right.scale is None and _is_batch_size(run, right, left.of_kind("batch")):
         if left.scale == "sum":
             scale = "mean"
         elif left.scale == "count":  # how full a batch is: the same on all ranks
-            origins, scale = frozenset(o for o in origins if o.kind != "batch"), None
+            origins, scale = without(origins, "batch"), None
     if scale in ("mean", "sum", "count", "total", *EXTREMES) and any(v.scale is None and v.of_kind("decided") for v in (left, right)):
         scale = "other"  # a number chosen by a rank's own batch
     constant = right if left.scale == "sum" else left

@@ -25,7 +25,6 @@ from ddpify.facts.model import (
     Module,
     New,
     Obj,
-    Origin,
     Part,
     Stack,
     Store,
@@ -35,6 +34,7 @@ from ddpify.facts.model import (
     just,
     library_bases,
 )
+from ddpify.facts.origins import Origin, only
 from ddpify.facts.recording import Log, Recording, Seen, merge
 from ddpify.project import Project, SourceFile
 
@@ -248,7 +248,7 @@ class Interpreter(ABC):
         loop = next((loop for loop in reversed(self.loops) if isinstance(loop.node, (ast.For, ast.AsyncFor, ast.While))), None)
         if loop is not None:
             self.memory.doubt()  # where the loop is around the function that runs, another call of that feeds another loop
-            mine = Value(frozenset(), frozenset(o for o in batch.origins if o.kind == "batch"))
+            mine = Value(frozenset(), only(batch.origins, "batch"))
             self.fed[loop.node] = self.fed.get(loop.node, NOTHING) | mine
             self.note(loop.node, self.fed[loop.node])
 

@@ -7,12 +7,8 @@ import ast
 from ddpify.facts import library, sources
 from ddpify.facts.interpret.literals import is_data, literal
 from ddpify.facts.interpret.state import ELEMENT, Interpreter
-from ddpify.facts.model import (
-    NOTHING,
-    Origin,
-    Value,
-    join,
-)
+from ddpify.facts.model import NOTHING, Value, join
+from ddpify.facts.origins import Origin
 from ddpify.facts.record import Kind
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from ddpify.facts.library.generic import first, nothing
 from ddpify.facts.library.paths import INITIALIZE, MASTER_PARAMS, SCALE_LOSS
 from ddpify.facts.library.row import Rule, Use
-from ddpify.facts.model import NOTHING, Origin, Tup, Value, join, just
+from ddpify.facts.model import NOTHING, Tup, Value, join, just
+from ddpify.facts.origins import Origin
 
 
 def _initialized(use: Use) -> Value:

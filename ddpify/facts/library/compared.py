@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Literal
 
 from ddpify.facts import sources
 from ddpify.facts.library.row import row_of
-from ddpify.facts.model import Call, Obj, Origin, Tup, Value, just
+from ddpify.facts.model import Call, Obj, Tup, Value, just
+from ddpify.facts.origins import Origin
 from ddpify.placement.shape import Shape
 
 if TYPE_CHECKING:

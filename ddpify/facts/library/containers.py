@@ -11,7 +11,8 @@ from ddpify.facts import tensors
 from ddpify.facts.library.flow import texts_of
 from ddpify.facts.library.paths import DICTS
 from ddpify.facts.library.row import Rule, Use
-from ddpify.facts.model import NOTHING, Lit, New, Obj, Origin, Tup, Value, join, just, origins_of
+from ddpify.facts.model import NOTHING, Lit, New, Obj, Tup, Value, join, just, origins_of
+from ddpify.facts.origins import Origin
 from ddpify.facts.tree import is_main_test
 
 if TYPE_CHECKING:

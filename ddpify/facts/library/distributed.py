@@ -7,7 +7,8 @@ import ast
 from ddpify.facts.library.flow import agreed, whole
 from ddpify.facts.library.paths import AGREEING
 from ddpify.facts.library.row import Rule, Use
-from ddpify.facts.model import NOTHING, New, Origin, Value
+from ddpify.facts.model import NOTHING, New, Value
+from ddpify.facts.origins import Origin
 
 
 def _made_equal(use: Use) -> Value:

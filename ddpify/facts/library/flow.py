@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from ddpify.facts import tensors
 from ddpify.facts.library.paths import PARAMETER
-from ddpify.facts.model import Lit, New, Origin, Tup, Value, origins_of
+from ddpify.facts.model import Lit, New, Tup, Value, origins_of
+from ddpify.facts.origins import Origin, only, without
 from ddpify.placement.shape import Shape
 
 if TYPE_CHECKING:
@@ -34,31 +35,26 @@ def with_entries(values: Iterable[Value]) -> Iterator[Value]:
 
 def agreed(value: Value, shares: frozenset[New] | None = None) -> Value:
     """The value when it is the same on every rank, as far as it comes from `shares` (None: from any loader)."""
-
-    def own(origin: Origin) -> bool:
-        if origin.kind in ("batch", "decided"):
-            return shares is None or origin.of in shares
-        return origin.kind in _OF_ONE_RANK
-
-    kept = frozenset(o for o in value.origins if not own(o))
+    own = only(value.origins, "batch", "decided")
+    kept = without(value.origins, *_OF_ONE_RANK) - (own if shares is None else {o for o in own if o.of in shares})
     return Value(value.objs, kept if kept or not value.origins else frozenset((Origin("agreed"),)))
 
 
 def whole(value: Value) -> Value:
     """All ranks' rows of what each rank has some of: the same on every rank, as is what is computed from them."""
     kept = agreed(value).origins - {Origin("agreed")}
-    return Value(frozenset(), kept | frozenset(Origin("whole", o.of) for o in value.origins if o.kind == "batch"))
+    return Value(frozenset(), kept | {Origin("whole", of) for of in value.of_kind("batch")})
 
 
 def share_of(value: Value) -> Value:
     """This rank's rows of what holds rows of the whole batch, the same on every rank."""
-    rows = frozenset(Origin("batch", o.of) if o.kind == "whole" else o for o in value.origins if o.kind in ("whole", "batch", "forward"))
+    rows = only(value.origins, "batch", "forward") | {Origin("batch", of) for of in value.of_kind("whole")}
     return Value(frozenset(), rows, "sample", value.shape)
 
 
 def without_graph(value: Value) -> Value:
     """The value cut off from the autograd graph."""
-    return Value(value.objs, frozenset(o for o in value.origins if o.kind not in ("forward", "graded")), value.scale, value.shape)
+    return Value(value.objs, without(value.origins, "forward", "graded"), value.scale, value.shape)
 
 
 def gradient_of(value: Value) -> Value:

@@ -13,7 +13,8 @@ from ddpify.facts import tensors
 from ddpify.facts.library import flow
 from ddpify.facts.library.constructors import construct
 from ddpify.facts.library.row import Use
-from ddpify.facts.model import NOTHING, Func, Origin, Value, join, just
+from ddpify.facts.model import NOTHING, Func, Value, join, just
+from ddpify.facts.origins import Origin, only
 from ddpify.placement.transfer import Rule as PlacementRule
 
 _KEPT_BY_OBJECTS = frozenset(("batch", "whole", "forward", "state", "random", "drawn"))
@@ -45,7 +46,7 @@ def uncalled(use: Use) -> Value:
     obj = use.instance()
     construct(use.run, obj, use.args, use.keywords)
     given = use.mixed
-    kept = frozenset(o for o in given.origins if o.kind in _KEPT_BY_OBJECTS)
+    kept = only(given.origins, *_KEPT_BY_OBJECTS)
     followed = given.scale == "sample" or (given.scale == "other" and use.name[:1].islower() and bool(given.of_kind("batch")))
     return Value(frozenset((obj,)), kept, given.scale if followed else None)  # a function of what is not known is not, either
 

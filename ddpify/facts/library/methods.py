@@ -15,7 +15,8 @@ from ddpify.facts.library.constructors import construct
 from ddpify.facts.library.generic import call_arguments
 from ddpify.facts.library.row import Rule, Use, row_of
 from ddpify.facts.library.tensor_methods import REPEATING, call_tensor
-from ddpify.facts.model import NOTHING, Call, Func, Lit, Method, New, Origin, Part, Tup, Value, join, just
+from ddpify.facts.model import NOTHING, Call, Func, Lit, Method, New, Part, Tup, Value, join, just
+from ddpify.facts.origins import Origin
 
 if TYPE_CHECKING:
     from ddpify.facts.interpret.state import Interpreter

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from ddpify.facts import named
 from ddpify.facts.library import paths
 from ddpify.facts.library.row import Use
-from ddpify.facts.model import Class, Lit, New, Origin, Tup, Value, just
+from ddpify.facts.model import Class, Lit, New, Tup, Value, just
+from ddpify.facts.origins import Origin
 
 _MODE = "training"
 

@@ -7,7 +7,8 @@ import ast
 from ddpify.facts.library.flow import agreed, without_graph
 from ddpify.facts.library.paths import PARTS
 from ddpify.facts.library.row import Use
-from ddpify.facts.model import NOTHING, Lit, New, Obj, Origin, Part, Tup, Value
+from ddpify.facts.model import NOTHING, Lit, New, Obj, Part, Tup, Value
+from ddpify.facts.origins import Origin, without
 from ddpify.facts.tree import last_name
 from ddpify.placement.shape import EXTREMES, ROWS, Scale
 
@@ -67,7 +68,7 @@ def length(use: Use) -> Value:
     if _is_same_on_all_ranks(use, value):
         return agreed(Value(frozenset(), value.origins))
     lengths = frozenset(Origin("length", o) for o in value.objs if isinstance(o, (New, Part)))
-    origins = frozenset(o for o in value.origins if o.kind not in ("random", "drawn"))  # what is in it was drawn, not how much there is
+    origins = without(value.origins, "random", "drawn")  # what is in it was drawn, not how much there is
     if value.scale == "chosen" or (value.scale == "sample" and value.objs and value.of_kind("decided")):  # some of the samples
         return Value(frozenset(), origins | lengths, "sum")
     one_row_each = bool(value.objs) and (value.shape is None or value.shape.base not in value.objs)  # entries are rows, not one row

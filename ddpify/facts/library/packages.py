@@ -6,7 +6,8 @@ from ddpify.facts import drivers, named
 from ddpify.facts.library import containers, flow
 from ddpify.facts.library.generic import array_function, clock, computed
 from ddpify.facts.library.row import Rule, Use
-from ddpify.facts.model import Origin, Value, just
+from ddpify.facts.model import Value, just
+from ddpify.facts.origins import Origin
 from ddpify.placement import rows, shape
 
 

@@ -9,7 +9,8 @@ from ddpify.facts.library import containers, generic, numbers, reflection
 from ddpify.facts.library.paths import ENVIRONMENT, LISTINGS
 from ddpify.facts.library.row import Rule, Use
 from ddpify.facts.library.torch import drawn_of_size
-from ddpify.facts.model import Lit, Module, Origin, Value, just
+from ddpify.facts.model import Lit, Module, Value, just
+from ddpify.facts.origins import Origin
 
 
 def _environment(use: Use) -> Value | None:

@@ -13,7 +13,8 @@ from ddpify.facts.library import flow, transformers
 from ddpify.facts.library.paths import FILLS
 from ddpify.facts.library.row import Rule, Use
 from ddpify.facts.library.torch import in_parts
-from ddpify.facts.model import NOTHING, Call, Lit, Origin, Part, Tup, Value, just, origins_of
+from ddpify.facts.model import NOTHING, Call, Lit, Part, Tup, Value, just, origins_of
+from ddpify.facts.origins import Origin
 
 if TYPE_CHECKING:
     from ddpify.facts.interpret.state import Interpreter

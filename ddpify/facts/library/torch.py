@@ -13,7 +13,8 @@ from ddpify.facts.library import flow
 from ddpify.facts.library.generic import array_function, called_later, cased, computed, drawn, first, fresh, instance, nothing, uncalled
 from ddpify.facts.library.paths import AUTOCASTS, COLLECTIONS, DATAPARALLEL, NO_GRAD, PARAMETER, PARTS
 from ddpify.facts.library.row import Rule, Use
-from ddpify.facts.model import NOTHING, New, Origin, Tup, Value, just
+from ddpify.facts.model import NOTHING, New, Tup, Value, just
+from ddpify.facts.origins import Origin, without
 from ddpify.placement import rows
 from ddpify.placement.shape import Scale, Shape
 
@@ -95,7 +96,7 @@ def _gradients(use: Use) -> Value:
     own_rows = of.scale in ("sum", "mean") and by.scale == "sample" and len(use.args) < 3
     scale: Scale | None = "sample" if own_rows else given.scale
     shape = by.shape if by.shape is not None and not by.objs else Shape(use.node)
-    through = frozenset(Origin("graded", o.of) if o.kind == "forward" else o for o in given.origins)
+    through = without(given.origins, "forward") | {Origin("graded", of) for of in given.of_kind("forward")}
     return Value(frozenset(), through, scale, shape._replace(several=True) if scale else None)
 
 

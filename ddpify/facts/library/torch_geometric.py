@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from ddpify.facts.library import flow, paths
 from ddpify.facts.library.generic import call_arguments
 from ddpify.facts.library.row import Rule, Use
-from ddpify.facts.model import NOTHING, Func, New, Origin, Value, join
+from ddpify.facts.model import NOTHING, Func, New, Value, join
+from ddpify.facts.origins import Origin, without
 from ddpify.placement.shape import Shape
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def _unfollowed(use: Use) -> Value | None:
 
 def _without_marks(given: Value) -> frozenset[Origin]:
     """What something is made of that no longer tells which nodes belong together."""
-    return frozenset(o for o in given.origins if o.kind not in ("graph", "edges"))
+    return without(given.origins, "graph", "edges")
 
 
 def _along_edges(nodes: Value, edges: Value, others: Sequence[Value]) -> bool:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
-from ddpify.facts.model import Origin, Value
+from ddpify.facts.model import Value
+from ddpify.facts.origins import Origin, without
 from ddpify.placement.shape import Scale, Shape
 
 _VALID = "({0} != -100).sum()"
@@ -66,7 +67,7 @@ def labelled(path: str, call: ast.Call, given: frozenset[str]) -> Origin | None:
 def output_of(base: Value, name: str) -> Value:
     """An output of a model of the transformers library by its name."""
     calls = base.of_kind("labelled")
-    origins = frozenset(o for o in base.origins if o.kind != "labelled")
+    origins = without(base.origins, "labelled")
     if any(c.over == _COMPARED for c in calls):
         if base.scale != "sample" or name in ("image_embeds", "text_embeds"):
             return Value(frozenset(), origins, base.scale, Shape(None, 2))

@@ -7,7 +7,8 @@ from collections.abc import Hashable, Iterator
 
 from ddpify.facts import batch_source, manual_batches
 from ddpify.facts.manual_batches import parts_of
-from ddpify.facts.model import Call, Class, Func, Lit, New, Obj, Origin, Part, Tup, Value, join, paths_of
+from ddpify.facts.model import Call, Class, Func, Lit, New, Obj, Part, Tup, Value, join, paths_of
+from ddpify.facts.origins import Origin
 from ddpify.facts.tree import Tree, last_name, same, structure
 from ddpify.rules.context import Context
 from ddpify.rules.data import batch_shapes

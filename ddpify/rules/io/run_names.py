@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterator
 from ddpify.edits import InsertAfter, InsertBefore, Replace
 from ddpify.facts import disk
 from ddpify.facts.disk import Touch
-from ddpify.facts.model import NOTHING, Lit, Origin, Tup, Value
+from ddpify.facts.model import NOTHING, Lit, Tup, Value
+from ddpify.facts.origins import Origin
 from ddpify.facts.runs import Run
 from ddpify.facts.tree import Tree, calls_in, inside, last_name, names_read, names_stored, own_statements, walked
 from ddpify.records import dataclass, field

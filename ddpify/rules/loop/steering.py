@@ -15,7 +15,8 @@ from collections.abc import Iterator
 
 from ddpify.edits import Edit, InsertAfter, Replace
 from ddpify.facts import batch_source, library, operands
-from ddpify.facts.model import NOTHING, Call, Func, Lit, New, Origin, Value, join
+from ddpify.facts.model import NOTHING, Call, Func, Lit, New, Value, join
+from ddpify.facts.origins import Origin
 from ddpify.facts.tree import Tree, same
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
