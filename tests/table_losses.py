@@ -353,6 +353,132 @@ SCRIPTS: dict[str, Script] = {
         """,
         same=("checked",),
     ),
+    "a loss of pairs, or one of single scores, by a setting": Script(
+        """
+        class Judge(nn.Module):
+            def __init__(self, kind):
+                super().__init__()
+                self.kind = kind
+                if kind == "pairs":
+                    self.measure = nn.MSELoss()
+                elif kind == "logits":
+                    self.measure = nn.BCEWithLogitsLoss()
+                else:
+                    self.measure = nn.ReLU()
+
+            def __call__(self, scores, real):
+                if self.kind == "hinge":
+                    return self.measure(1 - scores if real else 1 + scores).mean()
+                return self.measure(scores, torch.full_like(scores, float(real)))
+
+
+        judge = Judge(os.environ.get("JUDGE", "hinge"))
+        feed = DataLoader(TensorDataset(x), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 1)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for (rows,) in feed:
+                loss = judge(net(rows), True) + judge(net(rows.flip(1)), False)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """
+    ),
+    "a mask in a module, divided by its own average": Script(
+        """
+        from measures import masked_distance
+
+
+        class Trainer:
+            def __init__(self, net):
+                self.net, self.measure = net, masked_distance
+                self.sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+
+            def train(self, rows, goal):
+                self.net.train()
+                self.sgd.zero_grad()
+                loss = self.measure(self.net(rows), goal, 0.0)
+                loss.backward()
+                self.sgd.step()
+                return loss.item()
+
+            @torch.no_grad()
+            def check(self, rows, goal):
+                self.net.eval()
+                return self.measure(self.net(rows), goal, 0.0).item()
+
+
+        goal = torch.relu(x[:, :2])
+        feed = DataLoader(TensorDataset(x[:36], goal[:36]), batch_size=4, shuffle=True)
+        held = DataLoader(TensorDataset(x[36:], goal[36:]), batch_size=4)
+        trainer = Trainer(nn.Linear(8, 2))
+        for epoch in range(2):
+            for rows, wanted in feed:
+                trainer.train(rows, wanted)
+            off = [trainer.check(rows, wanted) for rows, wanted in held]
+            print(f"checked {sum(off) / len(off):.6f}")
+        """,
+        files={
+            "measures.py": """\
+import torch
+
+
+def masked_distance(guess, goal, missing):
+    mask = (goal != missing).float()
+    mask /= torch.mean(mask)
+    mask = torch.where(torch.isnan(mask), torch.zeros_like(mask), mask)
+    loss = torch.abs(guess - goal)
+    loss = loss * mask
+    loss = torch.where(torch.isnan(loss), torch.zeros_like(loss), loss)
+    return torch.mean(loss)
+"""
+        },
+        same=("checked",),
+    ),
+    "a distance by the share of the picture that is missing, in a trainer": Script(
+        """
+        class Trainer(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.filler = nn.Linear(8, 8)
+                self.distance = nn.L1Loss()
+                self.adam = torch.optim.Adam(self.filler.parameters(), lr=0.01)
+
+            def process(self, rows, holes):
+                self.adam.zero_grad()
+                filled = self.filler(rows * (1 - holes))
+                loss = self.distance(filled, rows) * 0.5 / torch.mean(holes) + (filled ** 2).mean()
+                return filled, loss
+
+            def backward(self, loss):
+                loss.backward()
+                self.adam.step()
+
+
+        trainer = Trainer()
+        feed = DataLoader(TensorDataset(x, (x > 0.3).float()), batch_size=4, shuffle=True)
+        for epoch in range(2):
+            for rows, holes in feed:
+                filled, loss = trainer.process(rows, holes)
+                trainer.backward(loss)
+        """,
+    ),
+    "class weights from each batch's own counts": Script(
+        """
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 1)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                goal = kinds.float()
+                found = goal.mean()
+                weights = goal * (1 - found) + (1 - goal) * found
+                loss = (weights * F.binary_cross_entropy_with_logits(net(rows).squeeze(1), goal, reduction="none")).mean()
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
     "a margin between each pair of neighbours": Script(
         """
         class Neighbours:

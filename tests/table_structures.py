@@ -139,6 +139,94 @@ def _built(how: str, above: str = "") -> str:
 
 SAME = ("loss", "hits")
 SCRIPTS: dict[str, Script] = {
+    "outputs that are an object of the project's own": Script(
+        """
+        class Guess:
+            def __init__(self, scores, loss):
+                self.scores, self.loss = scores, loss
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.head = nn.Linear(8, 2)
+
+            def forward(self, rows, kinds):
+                scores = self.head(rows)
+                return Guess(scores, F.cross_entropy(scores, kinds))
+
+
+        net = Net()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        for epoch in range(2):
+            hits, total = 0, 0.0
+            for rows, kinds in feed:
+                guess = net(rows, kinds)
+                sgd.zero_grad()
+                guess.loss.backward()
+                sgd.step()
+                hits += (guess.scores.argmax(1) == kinds).sum().item()
+                total += guess.loss.item() * len(kinds)
+            print("epoch", epoch, hits / len(x), f"{total / len(x):.6f}")
+        """,
+        same=("epoch",),
+    ),
+    "layers of a network by their names, and what some of them give": Script(
+        """
+        from collections import OrderedDict
+
+
+        class Base(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first, self.act, self.last = nn.Linear(8, 6), nn.ReLU(), nn.Linear(6, 4)
+
+            def forward(self, rows):
+                return self.last(self.act(self.first(rows)))
+
+
+        class Steps(nn.ModuleDict):
+            def __init__(self, net, wanted):
+                layers = OrderedDict()
+                for name, layer in net.named_children():
+                    layers[name] = layer
+                super().__init__(layers)
+                self.wanted = wanted
+
+            def forward(self, rows):
+                out = OrderedDict()
+                for name, layer in self.named_children():
+                    rows = layer(rows)
+                    if name in self.wanted:
+                        out[self.wanted[name]] = rows
+                return out
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.steps = Steps(Base(), {"first": "low", "last": "high"})
+                self.head = nn.Linear(10, 2)
+
+            def forward(self, rows):
+                found = self.steps(rows)
+                return self.head(torch.cat([found["low"], found["high"]], dim=1))
+
+
+        net = Net()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        focal = nn.CrossEntropyLoss(reduction="none")
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                each = focal(net(rows), kinds)
+                loss = ((1 - torch.exp(-each)) ** 2 * each).mean()
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """
+    ),
     "critics at several scales, each with its features and a score": Script(
         """
         class Critic(nn.Module):

@@ -9,7 +9,8 @@ from ddpify.facts.batch_source import BatchSource
 from ddpify.facts.model import New
 from ddpify.records import dataclass, field
 
-GRADED = "graded"
+GRADED = {how: f"{how} with gradients" for how in ("whole", "agreed", "mean")}
+"""Of what an edit makes something else: how it is called where the edit does so only where there are gradients."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,8 +21,8 @@ class AssumedEdits:
     with `ignore_dp`, DataParallel gives its module. `batch_sources` are the expressions that make batches by hand. `replicated_after` names
     the expressions that are the same on all ranks after a statement, computed from the batches of the loaders `shares` (None: of any).
     All ranks take the same way through `replicated_branches`. `redistributed` maps expressions to what an edit makes of them: all ranks'
-    rows ("whole"; GRADED: but where nothing has gradients), numbers whose average over ranks is that of all samples ("mean"), or whose
-    total is ("sum").
+    rows ("whole"), a number that is the same on all ranks ("agreed"), numbers whose average over ranks is that of all samples ("mean"), or
+    whose total is ("sum"); GRADED: not where nothing has gradients.
     """
 
     wraps: Mapping[ast.stmt, tuple[ast.expr, ...]] = field(default_factory=dict)

@@ -14,11 +14,14 @@ if TYPE_CHECKING:
     from ddpify.facts.interpret.state import Interpreter
 
 
-def argument(run: Interpreter, value: Value) -> Argument:
+_NESTED = 6  # so deep are lists looked into: one may hold itself
+
+
+def argument(run: Interpreter, value: Value, depth: int = 0) -> Argument:
     """A value as an operand of a transfer rule."""
     if _is_places(run, value):
         return Argument("sample", Shape(None, 1, places=True), PLACES)
-    if len(value.objs) > 1 and (several := _of_lists(run, value)) is not None:
+    if len(value.objs) > 1 and (several := _of_lists(run, value, depth)) is not None:
         return several
     only = next(iter(value.objs)) if len(value.objs) == 1 else None
     shape = value.shape
@@ -29,7 +32,7 @@ def argument(run: Interpreter, value: Value) -> Argument:
             return Argument(value.scale, shape)
     if shape is None and value.scale in ROWS:
         shape = Shape(Base(value), sure=False)
-    return Argument(value.scale, shape, _literal(value, only), _items(run, only))
+    return Argument(value.scale, shape, _literal(value, only), _items(run, only, depth))
 
 
 def _literal(value: Value, only: Obj | None) -> object:
@@ -38,22 +41,24 @@ def _literal(value: Value, only: Obj | None) -> object:
     return PLACES if literal is UNKNOWN and value.shape is not None and value.shape.places else literal
 
 
-def _items(run: Interpreter, only: Obj | None) -> tuple[Argument, ...] | None:
+def _items(run: Interpreter, only: Obj | None, depth: int) -> tuple[Argument, ...] | None:
     """The entries of a tuple or list, as operands; None of anything else."""
+    if depth == _NESTED:
+        return None
     match only:
         case Tup():
-            return tuple(argument(run, i) for i in only.items)
+            return tuple(argument(run, i, depth + 1) for i in only.items)
         case New(path="list", node=ast.BinOp()):  # `[1] * more`
             return None
         case New(path="list"):
-            return tuple(argument(run, v) for v in entries(run, only))
+            return tuple(argument(run, v, depth + 1) for v in entries(run, only))
     return None
 
 
-def _of_lists(run: Interpreter, value: Value) -> Argument | None:
+def _of_lists(run: Interpreter, value: Value, depth: int) -> Argument | None:
     """What `rows + [more]` holds, where all its entries are rows of the batch: several tensors; None of anything else."""
-    lists = [o for o in value.instances() if o.path == "list"]
-    held = [argument(run, v) for o in lists for v in entries(run, o)] if len(lists) == len(value.objs) else []
+    lists = [o for o in value.instances() if o.path == "list"] if depth < _NESTED else []
+    held = [argument(run, v, depth + 1) for o in lists for v in entries(run, o)] if len(lists) == len(value.objs) else []
     shapes = [e.shape for e in held if e.shape is not None and e.scale in ROWS]
     if not held or len(shapes) < len(held) or len({(e.scale, s.axis) for e, s in zip(held, shapes, strict=True)}) > 1:
         return None

@@ -317,10 +317,12 @@ def module(
     return value_of(run, COUPLED if name != "Identity" and _among_places(operands, named) else found, node, origins)
 
 
-def takes_one(instance: New) -> bool:
-    """Whether a module of torch.nn takes one tensor only: to call it with more fails."""
+def takes(instance: New, inputs: int) -> bool:
+    """Whether a module can be called with so many inputs: to call one of torch.nn with more or fewer than it takes fails."""
     package, _, name = instance.path.rpartition(".")
-    return package == "torch.nn" and name in _OF_ONE
+    if package != "torch.nn":
+        return True
+    return inputs == 1 if name in _OF_ONE else inputs > 1 if name.endswith("Loss") else True
 
 
 def _set_up_as(run: Interpreter, instance: New, name: str) -> dict[str, Value]:

@@ -189,8 +189,9 @@ def invoke(run: Interpreter, call: Call, func: Value, args: list[Value], keyword
     objs = [o for o in ordered(func.objs) if not (methods and isinstance(o, Part))]
     if len(objs) == 1 and not isinstance(objs[0], New):
         return invoke_one(run, call, objs[0], args, keywords)
-    if len(args) > 1 and not any(isinstance(a, ast.Starred) for a in call.node.args):
-        objs = [o for o in objs if not (isinstance(o, New) and tensors.takes_one(o))] or objs  # the others fail
+    if "**" not in keywords and not any(isinstance(a, ast.Starred) for a in call.node.args):
+        inputs = len(args) + len(keywords)
+        objs = [o for o in objs if not isinstance(o, New) or tensors.takes(o, inputs)] or objs  # the others fail
     called = fitting(run, call.node, opened(run, objs))
     return join([invoke_one(run, call, o, args, keywords, alike) for o, alike in _alternatives(run, called)])
 
@@ -401,7 +402,7 @@ def _marked(run: Interpreter, value: Value, mark: frozenset[Origin], flow: Value
             marked = [(item, mark | made[n]) for n, item in enumerate(obj.items)]
             items = [_part_of(_marked_inside(run, item, marks, flow), marks, flow) for item, marks in marked]
             objs.add(Tup(tuple(items), obj.names, rest))
-        elif isinstance(obj, New) and obj.path in ("dict", "list"):
+        elif isinstance(obj, New) and _holds_outputs(run, obj):
             held = dict(run.memory.of(obj))
             made = outputs(run, at, {n: item for n, item in held.items() if n not in (ELEMENT, UNNAMED)}, flow)
             for name, each in held.items():
@@ -410,6 +411,11 @@ def _marked(run: Interpreter, value: Value, mark: frozenset[Origin], flow: Value
                 run.memory[obj, name] = Value(item.objs, item.origins | marks, item.scale, item.shape)
             objs.add(obj)
     return Value(frozenset(objs), value.origins, value.scale, value.shape)
+
+
+def _holds_outputs(run: Interpreter, obj: New) -> bool:
+    """Whether an object holds what a forward computed: a collection, or an object of the project that is no module."""
+    return not run.is_module(obj) if obj.cls is not None else obj.path in library.COLLECTIONS | library.HOLDERS
 
 
 def _part_of(item: Value, mark: frozenset[Origin], flow: Value) -> Value:
@@ -424,7 +430,7 @@ def _marked_inside(run: Interpreter, value: Value, mark: frozenset[Origin], flow
             items = [_marked_inside(run, item, mark, flow, depth + 1) for item in obj.items]
             objs.add(Tup(tuple(items), obj.names, obj.rest and _marked_inside(run, obj.rest, mark, flow, depth + 1)))
             continue
-        for name, item in run.memory.of(obj) if isinstance(obj, New) and obj.path in ("dict", "list") and depth < _NESTED else ():
+        for name, item in run.memory.of(obj) if isinstance(obj, New) and _holds_outputs(run, obj) and depth < _NESTED else ():
             made = _marked_inside(run, item, mark, flow, depth + 1)
             if made != item:
                 run.memory[obj, name] = made

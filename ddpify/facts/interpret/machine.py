@@ -37,9 +37,14 @@ _BUDGET = 150_000
 _REPORTED = 500  # after so many statements
 
 
+_GRADED = {with_gradients: how for how, with_gradients in GRADED.items()}
+
+
 def _turn(value: Value, how: str, node: ast.expr) -> Value:
     if how == "whole":
         return library.whole(value)
+    if how == "agreed":
+        return Value(value.objs, library.agreed(value).origins, None, value.shape)
     if how == "share":
         return library.share_of(value)
     if how in ("mean", "sum"):
@@ -180,8 +185,8 @@ class Machine(Interpreter):
                 ]
             )
         how = self.redistributed.get(node)
-        if how == GRADED:
-            how = None if self.no_grad else "whole"
+        if how in _GRADED:
+            how = None if self.no_grad else _GRADED[how]
         return value if how is None else _turn(value, how, node)
 
 

@@ -52,6 +52,18 @@ def _modules(use: Use) -> Value:
     return Value(frozenset(parts), frozenset((Origin("parameters", use.of),)))
 
 
+def _named_modules(use: Use) -> Value | None:
+    """`model.named_children()`: pairs of a name and a module."""
+    origins, named_parts = frozenset((Origin("parameters", use.of),)), list(use.run.memory.of(use.of))
+    parts = frozenset(o for _, value in named_parts for o in value.objs if isinstance(o, New))
+    if not parts:
+        return None
+    names = frozenset(Lit(name) for name, value in named_parts if not parts.isdisjoint(value.objs) and name.isidentifier())
+    made = use.instance("list")
+    use.run.memory[made, "[]"] = just(Tup((Value(names, origins), Value(parts, origins))))
+    return Value(frozenset((made,)), origins)
+
+
 def _registered(use: Use) -> Value | None:
     """`add_module(name, module)`: an attribute; what holds its parts by name runs over them, too."""
     parts = [*use.args, *(use.keywords[k] for k in ("name", "module", "param") if k in use.keywords)]
@@ -163,6 +175,7 @@ _OF_ANY: dict[str, Rule] = {
     **dict.fromkeys(("train", "eval"), modes.switched),
     **dict.fromkeys(paths.PARAMETER_METHODS, lambda use: Value(frozenset(), frozenset((Origin("parameters", use.of),)))),
     **dict.fromkeys(("children", "modules"), _modules),
+    **dict.fromkeys(("named_children", "named_modules"), _named_modules),
     **dict.fromkeys(("add_module", "register_module", "register_parameter"), _registered),
     "register_buffer": _buffer,
     "state_dict": lambda use: Value(frozenset(), frozenset((Origin("state", use.of),))),

@@ -47,7 +47,7 @@ class WholeBatchLoss:
     @property
     def redistributes(self) -> tuple[tuple[ast.expr, str], ...]:
         """The placement of these expressions once the edits are made."""
-        return tuple((a, GRADED if a in self.graded else "whole") for a in self.rows)
+        return tuple((a, GRADED["whole"] if a in self.graded else "whole") for a in self.rows)
 
     @property
     def imports(self) -> tuple[str, ...]:
@@ -246,7 +246,7 @@ def _may_be_gathered(context: Context, around: ast.AST, read: ast.Name) -> bool:
         return False
     if isinstance(around, ast.For) and same(around.target, read):
         return False
-    return not value.objs and _is_rows(value) and _of_training(context, value)
+    return not value.objs and _is_rows(value) and of_training(context, value)
 
 
 def _uneven(run: Run, node: ast.AST) -> bool:
@@ -420,15 +420,15 @@ def _holds_own_batch(context: Context, value: Value) -> bool:
 def _called_by_all_ranks(context: Context, node: ast.Call) -> bool:
     """Whether all ranks make a call, where it has gradients, for equally many rows: in training, under no condition of their own."""
     calls = [c for c in context.facts.after.calls(node) if not c.no_grad]
-    return bool(calls) and all(_of_training(context, c.result) and not has_own_test(context, c) for c in calls)
+    return bool(calls) and all(of_training(context, c.result) and not has_own_test(context, c) for c in calls)
 
 
 def evaluated_by_all_ranks(context: Context, node: ast.expr, value: Value) -> bool:
     """Whether all ranks evaluate an expression, in training only: under no condition of their own, and in no call of another kind."""
-    return _of_training(context, value) and not under_own_test(context, node) and not _is_skipped_by_some(context, node)
+    return of_training(context, value) and not under_own_test(context, node) and not _is_skipped_by_some(context, node)
 
 
-def _of_training(context: Context, value: Value) -> bool:
+def of_training(context: Context, value: Value) -> bool:
     """Whether a value is computed from batches of training loaders alone."""
     batches = value.of_kind("batch")
     return bool(batches) and batches <= set(context.facts.loaders)

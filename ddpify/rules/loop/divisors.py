@@ -1,55 +1,123 @@
-"""Averages whose divisor is in view and differs between ranks: a total, divided by the count or the weights of valid entries."""
+"""Losses that depend on numbers of their batch, which differ between ranks: the count or the weights that a total is divided by."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ddpify.edits import Edit, Replace
 from ddpify.facts import collect
+from ddpify.facts.assumed import GRADED
 from ddpify.facts.model import Value
+from ddpify.facts.tree import walked
 from ddpify.placement.shape import EXTREMES
-from ddpify.records import dataclass
+from ddpify.records import dataclass, replace
 from ddpify.rules.context import Context
-from ddpify.rules.loop.coupled_losses import evaluated_by_all_ranks, loss_in
+from ddpify.rules.loop.branches import has_own_test, under_own_test
+from ddpify.rules.loop.coupled_losses import loss_in, of_training
 from ddpify.rules.loop.sharded_parts import sharded_parts
+
+_Places = dict[ast.expr, tuple[bool, tuple[Edit, ...]]]  # expressions; whether they are evaluated without gradients, too; their edits
 
 
 @dataclass(frozen=True)
 class Counted:
-    """Averages, and the edits that divide their totals by what all ranks count."""
+    """Numbers of a batch that a loss depends on, what they become (`how`, as `redistributes` says), and the edits by which they do."""
 
-    nodes: tuple[ast.expr, ...]
+    how: dict[ast.expr, str]
     edits: tuple[Edit, ...]
+
+    @property
+    def nodes(self) -> tuple[ast.expr, ...]:
+        """The expressions, in the order of the source."""
+        return tuple(sorted(self.how, key=lambda n: (n.lineno, n.col_offset)))
+
+    @property
+    def imports(self) -> tuple[str, ...]:
+        """What the edits must have imported."""
+        return () if set(self.how.values()).isdisjoint(GRADED.values()) else ("import torch",)
+
+    @property
+    def why(self) -> str:
+        """What the edits are for."""
+        if not {"mean", GRADED["mean"]}.isdisjoint(self.how.values()):
+            return "each rank would divide by a count of its own samples: all divide by the count of all ranks, times the number of ranks"
+        return "this loss depends on a number of the batch, and each rank would take that of its own samples: all take that of all ranks"
+
+    def outside(self, context: Context) -> frozenset[str]:
+        """The modules that the edits stand in and that are not edited yet."""
+        return frozenset(context.facts.tree_of(n).name for n in self.how if not context.facts.is_edited(n))
 
 
 def find_averages(context: Context, node: ast.Call, loss: Value) -> Counted | None:
-    """The averages by which the loss of a backward call is that of all samples once they are corrected; None where that is not seen."""
-    here = {n: e for n in _averages(context, loss) if (e := _edits(context, n))}
-    if not here:
-        return None
-    used = loss_in(collect.redistributed_run(context.facts, dict.fromkeys(here, "mark")), node).of_kind("mark")
-    nodes = sorted(used, key=lambda n: (n.lineno, n.col_offset))
-    if not nodes or loss_in(collect.redistributed_run(context.facts, dict.fromkeys(nodes, "mean")), node).scale != "mean":
-        return None
-    return Counted(tuple(nodes), tuple(dict.fromkeys(e for n in nodes for e in here[n])))
+    """The edits by which the loss of a backward call is that of all samples; None where none are seen.
+
+    An average of a part of a batch's entries is divided by what all ranks count. Any other number that no gradient goes through, as one
+    that masks or weights are divided by, is made that of all ranks.
+    """
+    averages: _Places = {n: (g, e) for n, g in _places(context, _is_average(context, loss)) if (e := _edits(context, n, g))}
+    numbers: _Places = {n: (g, (_of_all(context, n, g),)) for n, g in _places(context, _is_number(context))}
+    attempts = ((averages, "mean"), (numbers, "agreed"))
+    return next((found for some, how in attempts if some and (found := _by_some(context, node, some, how)) is not None), None)
 
 
-def _averages(context: Context, loss: Value) -> Iterator[ast.expr]:
+def _by_some(context: Context, node: ast.Call, some: _Places, how: str) -> Counted | None:
+    """Those of some edits that the loss depends on, if it is an average over all samples once they are made."""
+    used = loss_in(collect.redistributed_run(context.facts, dict.fromkeys(some, "mark")), node).of_kind("mark")
+    becomes = {n: GRADED[how] if graded else how for n, (graded, _) in some.items() if n in used}
+    after = loss_in(collect.redistributed_run(context.facts, becomes), node) if becomes else None
+    if after is None or after.scale != "mean":
+        return None
+    found = Counted(becomes, ())
+    return replace(found, edits=tuple(dict.fromkeys(e for n in found.nodes for e in some[n][1])))
+
+
+def _is_average(context: Context, loss: Value) -> Callable[[ast.expr, Value], bool]:
     """Quotients of a batch's totals, and means over some entries of a batch, as far as they are trained through."""
     run, forwards = context.facts.after, loss.of_kind("forward")
-    for node in context.facts.entry.nodes():
-        value = run.value(node)
-        if not isinstance(node, ast.expr) or not value.of_kind("forward") & forwards or value.scale not in ("other", "weighted", *EXTREMES):
-            continue
-        if not evaluated_by_all_ranks(context, node, value):
-            continue
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-            left, right = run.value(node.left), run.value(node.right)
-            if left.scale == "sum" and not left.of_kind("offset") and not right.of_kind("forward"):
-                yield node
-        elif _mean_of(context, node) is not None:
-            yield node
+
+    def test(node: ast.expr, value: Value) -> bool:
+        if not value.of_kind("forward") & forwards or value.scale not in ("other", "weighted", *EXTREMES):
+            return False
+        if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)):
+            return _mean_of(context, node) is not None
+        left, right = run.value(node.left), run.value(node.right)
+        return left.scale == "sum" and not left.of_kind("offset") and not right.of_kind("forward")
+
+    return test
+
+
+def _is_number(context: Context) -> Callable[[ast.expr, Value], bool]:
+    """Totals and averages that a call makes of rows, and that no gradient goes through."""
+    run = context.facts.after
+
+    def test(node: ast.expr, value: Value) -> bool:
+        if not isinstance(node, ast.Call) or value.scale not in ("sum", "mean") or value.objs or value.of_kind("forward"):
+            return False
+        return any(v.scale == "sample" for c in run.calls(node) for v in (c.receiver, *c.args, *c.keywords.values()))
+
+    return test
+
+
+def _places(context: Context, test: Callable[[ast.expr, Value], bool]) -> Iterator[tuple[ast.expr, bool]]:
+    """The expressions that pass a test and that all ranks evaluate in training; for each, whether some do without gradients, too."""
+    for node, value in context.facts.after.trace.values.items():
+        if isinstance(node, ast.expr) and value.of_kind("batch") and test(node, value) and context.facts.may_edit(node):
+            graded = _without_gradients_too(context, node, value)
+            if graded is not None:
+                yield node, graded
+
+
+def _without_gradients_too(context: Context, node: ast.expr, value: Value) -> bool | None:
+    """Whether an expression that all ranks evaluate in training is evaluated without gradients, too; None where not all ranks do."""
+    calls = [c for n in walked(node) for c in context.facts.after.calls(n)]
+    trained = [c for c in calls if not c.no_grad]
+    if under_own_test(context, node) or any(has_own_test(context, c) for c in trained):
+        return None
+    if of_training(context, value):
+        return len(trained) < len(calls)
+    rows = [c.result for c in trained if c.result.of_kind("batch")]
+    return True if rows and all(of_training(context, r) for r in rows) else None
 
 
 def _mean_of(context: Context, node: ast.expr) -> ast.expr | None:
@@ -61,7 +129,7 @@ def _mean_of(context: Context, node: ast.expr) -> ast.expr | None:
     return None if node.args else node.func.value
 
 
-def _edits(context: Context, node: ast.expr) -> tuple[Edit, ...]:
+def _edits(context: Context, node: ast.expr, graded: bool) -> tuple[Edit, ...]:
     """The edits that divide a total by the reduced divisor, and multiply it by the number of ranks."""
     run, total, world = context.facts.after, context.names["sum_over_ranks"], context.names["world_size"]
     if isinstance(node, ast.BinOp):
@@ -70,11 +138,20 @@ def _edits(context: Context, node: ast.expr) -> tuple[Edit, ...]:
         if not parts:
             return ()
         sums = [Replace(p, _summed(context, p, p is divisor), (p,)) for p in parts]
+        if graded:
+            share = f"{{0}} / {world}" if divisor in parts else f"({{0}}) / {world}"
+            return *sums, Replace(divisor, f"({share} if torch.is_grad_enabled() else {ast.unparse(divisor)})", (divisor,))
         return *sums, Replace(node, f"{{0}} * {world} / {{1}}", (node.left, node.right))
     entries = _mean_of(context, node)
-    if entries is None or run.value(entries).scale != "chosen" or len(ast.unparse(entries)) > 60:
+    if graded or entries is None or run.value(entries).scale != "chosen" or len(ast.unparse(entries)) > 60:
         return ()
     return (Replace(node, f"{{0}}.sum() * {world} / {total}({{0}}.numel())", (entries,)),)
+
+
+def _of_all(context: Context, node: ast.expr, graded: bool) -> Edit:
+    """The edit that makes a number that of all ranks."""
+    summed = _summed(context, node, True)
+    return Replace(node, f"{summed} if torch.is_grad_enabled() else {{0}}" if graded else summed, (node,))
 
 
 def _summed(context: Context, part: ast.expr, alone: bool) -> str:

@@ -253,18 +253,20 @@ def _corrected(context: Context, node: ast.Call, loss: Value, obligations: tuple
     """The edits that make a loss of another kind that of the whole batch, or why none is known."""
     if (change := _by_weight(context, node, loss, obligations)) is not None:
         return change
-    if (averages := divisors.find_averages(context, node, loss)) is not None:
+    averages = divisors.find_averages(context, node, loss)
+    if averages is not None and not averages.outside(context):
         return Change(
             CODE,
-            "each rank would divide by a count of its own samples: all divide by the count of all ranks, times the number of ranks",
+            averages.why,
             context.tree.shown,
             averages.nodes[0],
             averages.edits,
+            averages.imports,
             discharges=obligations,
             needs=("sum_over_ranks",),
-            redistributes=tuple((n, "mean") for n in averages.nodes),
+            redistributes=tuple(averages.how.items()),
         )
-    all_rows = coupled_losses.whole_batch_loss(context, node, loss)
+    all_rows = coupled_losses.whole_batch_loss(context, node, loss) if averages is None else None
     if all_rows is not None and not all_rows.outside(context):
         return Change(
             CODE,
@@ -279,7 +281,8 @@ def _corrected(context: Context, node: ast.Call, loss: Value, obligations: tuple
             redistributes=all_rows.redistributes,
         )
     found = _left_open(context, node, loss, obligations)
-    return found if all_rows is None else replace(found, needs_edits_in=all_rows.outside(context))
+    mended = averages or all_rows
+    return found if mended is None else replace(found, needs_edits_in=mended.outside(context))
 
 
 def _left_open(context: Context, node: ast.Call, loss: Value, obligations: tuple[Obligation, ...]) -> Finding:

@@ -174,7 +174,8 @@ def _movable(context: Context, statements: list[ast.stmt]) -> bool:
     """Whether statements may go into a block of their own: none is output, leaves the loop, or is edited as a whole."""
     nodes = [n for s in statements for n in ast.walk(s)]
     guarded = any(isinstance(n, ast.stmt) and guards_of(context).only_outputs(n) for n in nodes)
-    return not guarded and not any(isinstance(n, _LEAVES) or context.assumed.redistributed.get(n) in ("whole", GRADED) for n in nodes)  # type: ignore[call-overload]
+    gathered = {n for n, how in context.assumed.redistributed.items() if how in ("whole", GRADED["whole"])}
+    return not guarded and not any(isinstance(n, _LEAVES) or n in gathered for n in nodes)
 
 
 def _looks_at_gradients(block: list[ast.stmt], branch: ast.If) -> bool:
