@@ -1223,3 +1223,31 @@ SCRIPTS |= {
         """
     ),
 }
+SCRIPTS |= {
+    "batches that are cut before each of several trainings": Script(
+        """
+        import random
+
+
+        def step(model, optimizer, inputs, targets):
+            loss = F.cross_entropy(model(inputs), targets)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+
+        for run in range(2):
+            batches = list(zip(x[:40].split(8), y[:40].split(8)))
+            model = nn.Linear(8, 2)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for epoch in range(2):
+                random.shuffle(batches)
+                total = 0.0
+                for inputs, targets in batches:
+                    total += step(model, optimizer, inputs, targets).item()
+                print(f"run {run}: {total / len(batches):.9f}")
+        """,
+        told=("DDP406",),
+    ),
+}

@@ -396,7 +396,7 @@ def drawn_at_steps(run: Run, found: Mapping[ast.AST, BatchSource]) -> set[str]:
         paths = {
             p for p in call.func.paths() if p.startswith(("torch.rand", "torch.multinomial", "torch.bernoulli", "numpy.random.", "random."))
         }
-        paths = {p for p in paths if not p.endswith(library.NO_DRAWS)}
+        paths = {p for p in paths if not p.endswith(library.NO_DRAWS) and call.keywords.keys().isdisjoint(library.GENERATORS)}
         known = call.node in found or bool(paths & (ORDERS | library.SHUFFLES)) or any(a.batches() for a in call.args)
         loops = _around(call)
         if paths and not known and (training & set(loops) or (loops and _yields(loops[-1]))):

@@ -27,6 +27,7 @@ SHARED_BY_HAND = {  # loaders that are not edited: why each rank needs a share, 
 NO_DRAWS = tuple(  # what makes or seeds generators, by the ends of their paths
     "seed default_rng RandomState Generator Random SystemRandom get_state set_state getstate setstate".split()
 )
+GENERATORS = ("generator", "random_state")  # the arguments that say what a function draws from
 SHUFFLES = frozenset(("random.shuffle", "numpy.random.shuffle"))
 LISTINGS = frozenset(("os.listdir", "os.scandir", "os.walk", "glob.glob", "glob.iglob"))  # in an order that the disk decides
 

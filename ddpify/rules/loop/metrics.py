@@ -154,7 +154,9 @@ def _loops(context: Context) -> Iterator[Batches]:
     yield from (node for node in training if node not in steps)
     run = context.facts.after
     drawn = {call.loops[-1].node for source in context.facts.batch_sources for call in run.calls(source) if call.loops} - steps
-    drawn -= {t.epoch.node for t in context.facts.loops if t.epoch is not None}  # what is split there is gone through in a loop of its own
+    batches = {t.batch.node for t in context.facts.loops if t.batch is not None}
+    around = [loop for t in context.facts.loops for loop in (t.backward.loops if t.batch is not None else (t.epoch,)) if loop is not None]
+    drawn -= {loop.node for loop in around} - batches  # what is split there is gone through in a loop of its own
     for node in context.facts.entry.of(ast.For):
         feeds = any(run.feeds(run.value(part)) for part in ast.walk(node.iter))
         if node in drawn or (feeds and run.value(node).batches() & context.sharded_loaders):

@@ -68,7 +68,6 @@ EXAMPLES: tuple[Example, ...] = (
     ),
 )  # fmt: skip
 
-_GENERATORS = ("generator", "random_state")
 _WHY = "this random number decides how the training goes on: all ranks use the one that rank 0 draws"
 _DRAWN_FOLDS = frozenset(
     f"sklearn.model_selection.{name}"
@@ -140,7 +139,7 @@ def _drawn(call: Call) -> Value:
 def _orders(context: Context, call: Call) -> bool:
     """Whether a call draws an order of the data: it shuffles in place between batches, or permutes what batches are cut from."""
     tree, paths = context.facts.tree_of(call.node), call.func.paths()
-    if any(k in call.keywords for k in _GENERATORS) or any(a.batches() for a in call.args):
+    if any(k in call.keywords for k in library.GENERATORS) or any(a.batches() for a in call.args):
         return False
     if paths & library.SHUFFLES:
         batches = _batch_loops(context)
@@ -214,7 +213,7 @@ def _in_training(context: Context, node: ast.AST) -> bool:
 
 def _draws_alike(context: Context, call: Call) -> bool:
     """Whether a call draws from a generator of its own, which the script seeds on all ranks alike."""
-    given = [call.keywords[k] for k in _GENERATORS if k in call.keywords]
+    given = [call.keywords[k] for k in library.GENERATORS if k in call.keywords]
     system = any(isinstance(o, Lit) and o.value is None for v in given for o in v.objs)
     return bool(given) and not system and not any(map(context.differs, given))
 

@@ -152,7 +152,7 @@ def _unseeded_generator(context: Context, call: Call, path: str) -> str:
     root = path.partition(".")[0]
     if not path.startswith(_DRAWS) or path.endswith(library.NO_DRAWS) or root not in _SEEDS:
         return ""
-    if _seeded(context, _SEEDS[root], call) or any(k in call.keywords for k in ("generator", "random_state")):
+    if _seeded(context, _SEEDS[root], call) or any(k in call.keywords for k in library.GENERATORS):
         return ""
     if _inside_module(context, call) and not _in_a_buffer(context, call):
         return ""
