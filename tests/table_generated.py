@@ -1251,3 +1251,29 @@ SCRIPTS |= {
         told=("DDP406",),
     ),
 }
+SCRIPTS |= {
+    "a learning rate that each batch's loss sets, and the epoch's lowers": Script(
+        """
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        last = 0.0
+        for epoch in range(4):
+            total = 0.0
+            for inputs, targets in loader:
+                loss = F.cross_entropy(model(inputs), targets)
+                optimizer.zero_grad()
+                loss.backward()
+                for group in optimizer.param_groups:
+                    group["lr"] = 0.1 if loss.item() < 0.65 else 0.05
+                optimizer.step()
+                total += loss.item()
+            print(f"train {total / len(loader):.9f}")
+            if total > 0.9 * last:
+                for group in optimizer.param_groups:
+                    group["lr"] *= 0.5
+            last = total
+        """,
+        same=("train",),
+    ),
+}

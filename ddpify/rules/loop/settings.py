@@ -87,11 +87,13 @@ def _rates(context: Context) -> Iterator[Change | Finding]:
         node = store.node
         if node in seen or not isinstance(node, ast.Subscript) or not is_setting(context, node):
             continue
-        names, owned = unknown.names(context, store.value), context.differs(store.value)
-        if not owned and not evaluated(store.value):
+        statement = context.facts.tree_of(node).statement(node)
+        factor = statement.value if isinstance(statement, ast.AugAssign) and not under_own_test(context, statement) else None
+        value = store.value if factor is None else context.facts.after.value(factor)  # what it is set to elsewhere is looked at there
+        names, owned = unknown.names(context, value), context.differs(value)
+        if not owned and not evaluated(value):
             continue
         seen.add(node)
-        statement = context.facts.tree_of(node).statement(node)
         if names and isinstance(statement, (ast.Assign, ast.AugAssign)) and context.facts.is_edited(node):
             edit = Replace(statement.value, f"{context.names['same_on_all_ranks']}({{0}})", (statement.value,))
             why = unknown.followed(names)
