@@ -1277,3 +1277,28 @@ SCRIPTS |= {
         same=("train",),
     ),
 }
+SCRIPTS |= {
+    "the rest of a batch's parts, and of what a function gives": Script(
+        """
+        def measured(scores, kinds):
+            return F.cross_entropy(scores, kinds, reduction="none"), scores, scores.pow(2).mean(1), len(kinds)
+
+
+        loader = DataLoader(TensorDataset(x[:40], y[:40], torch.linspace(0.5, 1.5, 40)), batch_size=8, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            total = count = 0
+            for inputs, targets, *rest in loader:
+                each, *others, n = measured(model(inputs * rest[0].unsqueeze(1)), targets)
+                loss = (each * rest[0]).mean() + 0.1 * others[1].mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                total += loss.item() * n
+                count += n
+            print(f"train {total / count:.9f}")
+        """,
+        same=("train",),
+    ),
+}

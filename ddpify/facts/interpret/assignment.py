@@ -13,6 +13,7 @@ from ddpify.facts.origins import Origin, of_kind, without
 from ddpify.facts.record import Kind
 from ddpify.facts.tree import names_stored, same
 from ddpify.facts.writes import viewed
+from ddpify.placement.shape import ROWS
 
 _NESTED = 4  # so deep containers are looked into that hold others
 
@@ -296,7 +297,10 @@ def unpack(run: Interpreter, value: Value, targets: list[ast.expr]) -> list[Valu
         if fitting and isinstance(obj, Tup) and obj not in fitting:
             continue  # what a function returns in another case
         if isinstance(obj, New) and obj.path == library.PARTS:
-            parts = [run.memory[obj, "whole"]] * len(targets)
+            parts = [just(obj) if i == star else run.memory[obj, "whole"] for i in range(len(targets))]
+        elif star is not None and isinstance(obj, Tup) and obj.rest is None and len(obj.items) >= len(targets) - 1:
+            last = star + len(obj.items) - len(targets) + 1
+            parts = [*obj.items[:star], just(Tup(obj.items[star:last])), *obj.items[last:]]
         elif obj in fitting and isinstance(obj, Tup):
             parts = [*obj.items, *([obj.rest or NOTHING] * (len(targets) - len(obj.items)))]
         elif isinstance(obj, New) and all((obj, str(i)) in run.memory for i in range(len(targets))):
@@ -306,6 +310,9 @@ def unpack(run: Interpreter, value: Value, targets: list[ast.expr]) -> list[Valu
             parts[0] = library.first_output_of(value) if star != 0 else parts[0]
         elif obj is None and star is None and (taken := tensor_entries.unpacked(run, value, len(targets), targets[0])) is not None:
             parts = [library.agreed(t) if t.scale is None else t for t in taken]
+        elif obj is None and star is not None and value.shape is not None and value.scale in ROWS and value.shape.several is not False:
+            parts = tensor_entries.unpacked(run, value, len(targets), targets[0]) or []
+            parts[star] = Value(frozenset(), value.origins, value.scale, value.shape._replace(several=True))
         elif obj is None and value.scale == "count" and star is None and len(targets) > 1:
             length = library.agreed(Value(frozenset(), value.origins))
             parts = [value, *(length for _ in targets[1:])]
