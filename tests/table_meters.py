@@ -602,4 +602,44 @@ SCRIPTS |= {
         """,
         same=("steps",),
     ),
+    "totals in a table of pandas, of which only a part of the data is known": Script(
+        """
+        import pandas as pd
+
+
+        class Tracker:
+            def __init__(self, *keys):
+                self._data = pd.DataFrame(index=keys, columns=["total", "counts", "average"])
+                self.reset()
+
+            def reset(self):
+                for column in self._data.columns:
+                    self._data[column] = 0.0
+
+            def update(self, key, value, n=1):
+                self._data.loc[key, "total"] += value * n
+                self._data.loc[key, "counts"] += n
+                self._data.loc[key, "average"] = self._data.total[key] / self._data.counts[key]
+
+            def result(self):
+                return dict(self._data.average)
+
+
+        model = nn.Linear(8, 2)
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        tracker = Tracker("loss")
+        for epoch in range(2):
+            tracker.reset()
+            for data, target in loader:
+                loss = F.cross_entropy(model(data), target)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                tracker.update("loss", loss.item())
+            for key, value in tracker.result().items():
+                print(key, value)
+        """,
+        told=("DDP404",),
+    ),
 }

@@ -412,6 +412,57 @@ def test_who_interrupts_it_leaves_nothing(folder: Path, number: int) -> None:
     assert [(p.name, p.read_bytes()) for p in folder.iterdir()] == [("train.py", before)]
 
 
+_DRAWN = """\
+import random
+
+import numpy as np
+import torch
+import torch.nn as nn
+from torch.utils.data import DataLoader, Dataset
+
+x = torch.sin(torch.arange(352.0) ** 1.5).view(44, 8)
+
+
+class Pairs(Dataset):
+    def draw(self):
+        self.others = [(np.random.randint(44), random.randrange(44), int(torch.randint(44, (1,)))) for _ in range(44)]
+
+    def __len__(self):
+        return 44
+
+    def __getitem__(self, i):
+        return x[i], x[list(self.others[i])].sum(0)
+
+
+class Net(nn.Linear):
+    def forward(self, rows):
+        if isinstance(rows.data, torch.cuda.FloatTensor):
+            return super().forward(rows)
+        raise TypeError("only for GPUs")
+
+
+model = Net(8, 8).cuda()
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+data = Pairs()
+loader = DataLoader(data, batch_size=4, shuffle=True)
+for epoch in range(2):
+    data.draw()
+    for a, b in loader:
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(a.cuda()), b.cuda()).backward()
+        optimizer.step()
+"""
+
+
+def test_what_ranks_draw_alike_is_what_the_original_draws(folder: Path) -> None:
+    (folder / "train.py").write_text(_DRAWN)
+    conversion = ddpify.convert(Path("train.py"))
+    assert (conversion.exit_code, "drawn_by_rank_zero():" in conversion.code) == (0, True)
+    proven, verdict = prove(conversion, Path("train.py"), Setting(sys.executable, 2, 0, 120.0, True))
+    assert (verdict.status, proven.changed) == ("holds", True), verdict.rows
+    assert len(verdict.pair.single.first.steps) == 22
+
+
 def test_nothing_runs_unless_it_is_asked_for(folder: Path) -> None:
     (folder / "train.py").write_text("open('started', 'w')\n" + _SCRIPT)
     assert _command().returncode == 1

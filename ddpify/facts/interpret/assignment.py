@@ -134,6 +134,7 @@ def assign(run: Interpreter, target: ast.expr, value: Value) -> None:
             part = run.element(value) if isinstance(target.slice, ast.Slice) else value
             run.set_attribute(obj, ELEMENT, part, False)
             run.set_attribute(obj, UNNAMED, part, False)
+            _put_into(run, obj, part)
         origins = library.mixed([value, index], {}).origins
         if not of_kind(origins, "batch"):  # rows of all ranks, put where all ranks have them
             origins = without(origins, "whole")
@@ -142,6 +143,14 @@ def assign(run: Interpreter, target: ast.expr, value: Value) -> None:
         elif not receiver.objs and origins and isinstance(of, ast.Attribute):
             for obj in run.expression(of.value).objs:
                 run.set_attribute(obj, of.attr, Value(receiver.objs, receiver.origins | origins, receiver.scale, receiver.shape), False)
+
+
+def _put_into(run: Interpreter, obj: Obj, value: Value) -> None:
+    """Numbers of a batch are put into a package's object, such as a table: what it gives from here on may be made of them."""
+    known = library.COLLECTIONS | library.DICTS | library.HOLDERS
+    plain = isinstance(obj, New) and obj.cls is None and obj.path not in known and not obj.path.startswith("torch.")
+    if plain and value.of_kind("batch"):
+        run.set_attribute(obj, library.GIVEN, Value(frozenset(), value.origins, "other"), False)
 
 
 def filled_with(run: Interpreter, node: ast.expr, one_number: bool) -> None:

@@ -103,6 +103,9 @@ def evaluate_dict(run: Interpreter, node: ast.Dict) -> Value:
 
 def update(run: Interpreter, obj: Obj, value: Value) -> None:
     """Put what other objects hold into a dict."""
+    if value.origins and value.objs and not any(run.memory.of(o) for o in value.objs):  # a view that a package gives of its own data
+        for name in (ELEMENT, UNNAMED):
+            run.set_attribute(obj, name, Value(frozenset(), value.origins, value.scale), False)
     for other in value.objs:
         held_by_name = run.memory.of(other)
         for name, held in held_by_name:

@@ -179,8 +179,8 @@ def _placed(call: Call, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
             return str(call(tensor)).replace("torch.", "torch.cuda." if (mark_of(tensor) or "cpu") != "cpu" else "torch.")
         if rest and isinstance(rest[0], str) and "cuda." in rest[0]:
             target, rest[0] = _use(_current), rest[0].replace("torch.cuda.", "torch.")
-        elif rest and isinstance(rest[0], functools.partial):  # a type of torch.cuda
-            target, rest[0] = _use(_current), f"torch.{rest[0].args[0]}Tensor"
+        elif rest and isinstance(rest[0], _Kind):
+            target, rest[0] = _use(_current), f"torch.{rest[0].__name__}"
         result = call(tensor, *rest, **kwargs)
     else:
         given = [kwargs.get("device"), kwargs.get("other"), *rest[:1]]
@@ -263,7 +263,7 @@ def _play_cuda() -> None:
     for name in ("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved", "memory_cached"):
         setattr(cuda, name, lambda *a, **k: 0)
     for name in ("Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Byte", "Char", "Bool"):
-        setattr(cuda, f"{name}Tensor", functools.partial(_typed, name))
+        setattr(cuda, f"{name}Tensor", _Kind(f"{name}Tensor", (), {}))
     cuda.device, cuda.Stream, cuda.Event, cuda.stream = _Device, _Stream, _Stream, _Stream
     cuda.current_stream = cuda.default_stream = lambda *a: _Stream()
     set_type, set_device = torch.set_default_tensor_type, torch.set_default_device
@@ -282,9 +282,15 @@ def _play_cuda() -> None:
             setattr(torch.optim.Optimizer, name, lambda self: None)
 
 
-def _typed(name: str, *args: Any) -> torch.Tensor:
-    kind = getattr(torch, f"{name}Tensor")
-    return mark(kind(*args), _use(_current))
+class _Kind(type):
+    """A type of torch.cuda, such as FloatTensor: it makes tensors of torch's type of that name, on the current device."""
+
+    def __call__(cls, *args: Any) -> Any:
+        return mark(getattr(torch, cls.__name__)(*args), _use(_current))
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        of_kind = isinstance(value, torch.Tensor) and value.dtype == getattr(torch, cls.__name__).dtype
+        return of_kind and (mark_of(value) or "cpu") != "cpu"
 
 
 # --- parameters, wrappers, process groups, files --------------------------------------------------------------------------

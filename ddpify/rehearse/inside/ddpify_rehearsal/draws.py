@@ -32,7 +32,21 @@ _steps = 0
 _trains = False  # something was gone back through
 _counts: Counter[Any] = Counter()
 _scope: Any = None  # the sampler or the sample on whose account is drawn
+_STATES = (  # of the generators, however the script comes to read and set them
+    (random.getstate, random.setstate),
+    (np.random.get_state, np.random.set_state),
+    (torch.get_rng_state, torch.set_rng_state),
+)
 SEED = 3407  # with which the script's generators start; each rank has another
+
+
+def _states() -> list[Any]:
+    return [get() for get, _ in _STATES]
+
+
+def _restore(states: list[Any]) -> None:
+    for (_, put), state in zip(_STATES, states, strict=True):
+        put(state)
 
 
 def batch(samples: list[str]) -> None:
@@ -64,15 +78,15 @@ def _forget_step() -> None:
 def on_account_of(*key: Any) -> Iterator[None]:
     """Let all that is drawn here depend on `key` alone, Python's and numpy's random numbers, too."""
     global _scope, _counts
-    outside = _scope, _counts, random.getstate(), np.random.get_state(), torch.get_rng_state()
+    outside, states = (_scope, _counts), _states()
     seed = _seed(key)
     _scope, _counts = key, Counter()
     random.seed(seed), np.random.seed(seed % 2**32), torch.default_generator.manual_seed(seed)
     try:
         yield
     finally:
-        _scope, _counts, *states = outside
-        random.setstate(states[0]), np.random.set_state(states[1]), torch.set_rng_state(states[2])
+        _scope, _counts = outside
+        _restore(states)
 
 
 class Account:
@@ -82,20 +96,20 @@ class Account:
         seed = _seed(key)
         generator = torch.Generator().manual_seed(seed)
         self._key, self._counts = key, Counter[Any]()
-        self._states = (random.Random(seed).getstate(), np.random.RandomState(seed).get_state(), generator.get_state())
+        self._states = [random.Random(seed).getstate(), np.random.RandomState(seed).get_state(), generator.get_state()]
         self._outside: list[Any] = []
 
     def __enter__(self) -> None:
         global _scope, _counts
-        self._outside.append((_scope, _counts, random.getstate(), np.random.get_state(), torch.get_rng_state()))
+        self._outside.append((_scope, _counts, _states()))
         _scope, _counts = self._key, self._counts
-        random.setstate(self._states[0]), np.random.set_state(self._states[1]), torch.set_rng_state(self._states[2])
+        _restore(self._states)
 
     def __exit__(self, *_: object) -> None:
         global _scope, _counts
-        self._states = (random.getstate(), np.random.get_state(), torch.get_rng_state())
-        _scope, _counts, *states = self._outside.pop()
-        random.setstate(states[0]), np.random.set_state(states[1]), torch.set_rng_state(states[2])
+        self._states = _states()
+        _scope, _counts, states = self._outside.pop()
+        _restore(states)
 
 
 def inside() -> bool:
@@ -131,12 +145,13 @@ def _sizes(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
 
 
 def _seeded(key: Any, call: Call, *args: Any, **kwargs: Any) -> Any:
-    state = torch.get_rng_state()
+    get, put = _STATES[2]
+    state = get()
     torch.default_generator.manual_seed(_seed(key))
     try:
         return call(*args, **kwargs)
     finally:
-        torch.set_rng_state(state)
+        put(state)
 
 
 def _sliced(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], rows: int) -> Any:
@@ -273,6 +288,8 @@ def _key_modules() -> None:
             if hasattr(module, name):
                 _keyed(module, name, of_seed)
         _remember_seed(module)
+    _keep_state(random, "getstate", "setstate")
+    _keep_state(np.random, "get_state", "set_state")
 
 
 def _remember_seed(module: Any) -> None:
@@ -282,11 +299,63 @@ def _remember_seed(module: Any) -> None:
     def seeded(*args: Any, **kwargs: Any) -> Any:
         if _scope is None:
             _seeds[where] = repr((args, kwargs)) if args or kwargs else None
-            for key in [k for k in _counts if k[0] == where]:
-                del _counts[key]
+            _recount(where, {})
         return seed(*args, **kwargs)
 
     module.seed = seeded
+
+
+class _State(tuple[Any, ...]):
+    """The state of a module's generator as a script keeps it, or hands it to another rank, with what its numbers depend on here."""
+
+    drawn: tuple[Any, dict[Any, int]]
+
+
+def _keep_state(module: Any, get: str, put: str) -> None:
+    """Let the state of a module's hidden generator hold what its numbers depend on."""
+    real_get, real_put, where = getattr(module, get), getattr(module, put), module.__name__
+
+    def state(*args: Any, **kwargs: Any) -> Any:
+        real = real_get(*args, **kwargs)
+        if _scope is not None or not isinstance(real, tuple):
+            return real
+        kept = _State(real)
+        kept.drawn = _seeds[where], {k: n for k, n in _counts.items() if k[0] == where}
+        return kept
+
+    def set_state(state: Any) -> None:
+        real_put(state)
+        if _scope is None and isinstance(state, _State):
+            _seeds[where], counts = state.drawn
+            _recount(where, counts)
+
+    setattr(module, get, functools.wraps(real_get)(state))
+    setattr(module, put, functools.wraps(real_put)(set_state))
+
+
+def _keep_torch_state() -> None:
+    """The same for torch's own generator, whose seed is part of its state."""
+    get, put = torch.get_rng_state, torch.set_rng_state
+
+    def state() -> torch.Tensor:
+        kept = get()
+        kept.__dict__["_rehearsed_drawn"] = {k: n for k, n in _counts.items() if k[0] == torch.initial_seed()}
+        return kept
+
+    def set_state(new_state: torch.Tensor) -> None:
+        put(new_state)
+        if _scope is None and (counts := new_state.__dict__.get("_rehearsed_drawn")) is not None:
+            _recount(torch.initial_seed(), counts)
+
+    torch.get_rng_state = torch.random.get_rng_state = state
+    torch.set_rng_state = torch.random.set_rng_state = set_state
+
+
+def _recount(where: Any, counts: dict[Any, int]) -> None:
+    """What was drawn of a generator so far is what is given."""
+    for key in [k for k in _counts if k[0] == where]:
+        del _counts[key]
+    _counts.update(counts)
 
 
 _manual_seed = torch.manual_seed
@@ -294,8 +363,7 @@ _manual_seed = torch.manual_seed
 
 def _reseeded(seed: Any) -> Any:
     generator = _manual_seed(seed)
-    for key in [k for k in _counts if k[0] == generator.initial_seed()]:
-        del _counts[key]
+    _recount(generator.initial_seed(), {})
     return generator
 
 
@@ -305,4 +373,5 @@ def install() -> None:
     _key_modules()
     random.seed(own), np.random.seed(own), torch.manual_seed(own)
     torch.manual_seed = torch.random.manual_seed = _reseeded
+    _keep_torch_state()
     stage.around(_drawn)
