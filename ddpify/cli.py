@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import gc
@@ -10,7 +11,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -285,8 +286,7 @@ def _proved(
         changed = functools.reduce(lambda known, each: known.assuming(each.option, each.value), assumed, options)
         return _chosen(_convert(path, changed), path, *chosen)
 
-    _end_what_was_started()
-    with _Progress(setting[2]) as progress:
+    with _ending_what_was_started(), _Progress(setting[2]) as progress:
         conversion, found = prove(conversion, Path(path), Setting(*setting, True), options.starts, args, progress, otherwise)
     if found.exit_code:
         width = shutil.get_terminal_size((120, 24)).columns
@@ -472,8 +472,7 @@ def verify(
                 raise DdpifyError(f"{path} is not converted: {conversion.reason}", hint)
         assert conversion is not None
         setting = Setting(python, nproc, steps, time_limit, True)
-        _end_what_was_started()
-        with _Progress(steps) as progress:
+        with _ending_what_was_started(), _Progress(steps) as progress:
             found = run(path, conversion, setting, launcher, context.obj, progress)
         if html is not None:
             _page(found, html, shlex.join(["ddpify", "verify", *context.meta["ddpify.args"]]))
@@ -653,13 +652,27 @@ def _run(work: Callable[[], int]) -> None:
     raise typer.Exit(exit_code)
 
 
-def _end_what_was_started() -> None:
-    """Let the signals that end this process, as Ctrl-C does, end what it started, too."""
+@contextlib.contextmanager
+def _ending_what_was_started() -> Iterator[None]:
+    """Let the first signal that ends this process, such as Ctrl-C, end what it started, too; what comes meanwhile disturbs nothing."""
     import signal
 
-    for name in ("SIGTERM", "SIGHUP"):
-        if number := getattr(signal, name, 0):
-            signal.signal(number, lambda number, frame: sys.exit(128 + number))
+    def ended(number: int, frame: object) -> None:
+        for each in before:
+            signal.signal(each, signal.SIG_IGN)
+        sys.stderr.write("\ninterrupted: what was started is ended\n")
+        if number == signal.SIGINT:
+            raise KeyboardInterrupt
+        sys.exit(128 + number)
+
+    numbers = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {each: signal.signal(each, ended) for each in numbers}
+    try:
+        yield
+    finally:
+        if signal.getsignal(numbers[0]) is ended:  # else the end has begun
+            for each, handler in before.items():
+                signal.signal(each, handler)
 
 
 class _Progress:

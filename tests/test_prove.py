@@ -401,13 +401,16 @@ def test_where_there_is_no_room_nothing_is_written(folder: Path, size: int, said
 def test_who_interrupts_it_leaves_nothing(folder: Path, number: int) -> None:
     (folder / "train.py").write_text(_SCRIPT.replace("        optimizer.step()", "        optimizer.step()\n        time.sleep(60)"))
     text = (folder / "train.py").read_text()
-    (folder / "train.py").write_text(f"import time\n{text}")
+    unwilling = "import signal\nimport time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"  # so that there is something to wait for
+    (folder / "train.py").write_text(unwilling + text)
     running = subprocess.Popen([sys.executable, "-m", "ddpify", "convert", "train.py", "--prove", "-w"])
     before = (folder / "train.py").read_bytes()
     while running.poll() is None and len(_started(folder.parent)) < 2:  # itself, and the original
         time.sleep(0.1)
     time.sleep(1.0)
     running.send_signal(number)
+    time.sleep(0.3)
+    running.send_signal(number)  # who is impatient disturbs nothing
     assert running.wait() != 0
     assert [(p.name, p.read_bytes()) for p in folder.iterdir()] == [("train.py", before)]
 
