@@ -384,6 +384,11 @@ class Call:
         f = self.node.func
         self.method = f.attr if isinstance(f, ast.Attribute) else f.id if isinstance(f, ast.Name) else ""
 
+    @property
+    def in_place(self) -> bool:
+        """Whether a method is called that changes its tensor, as its name says: `add_`; not something of the project that is called so."""
+        return self.method.endswith("_") and not self.method.endswith("__") and not any(isinstance(o, (New, Func)) for o in self.func.objs)
+
     def argument(self, position: int, keyword: str) -> Value | None:
         """The value passed at `position` or as `keyword`."""
         if keyword in self.keywords:

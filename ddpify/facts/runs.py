@@ -319,6 +319,6 @@ def may_write(call: Call) -> bool:
     return (
         any(isinstance(o, (New, Part)) for o in call.result.objs)
         or call.method in library.MODULE_WRITERS
-        or call.method.endswith("_")
+        or call.in_place
         or bool(call.func.paths())
     )

@@ -24,7 +24,12 @@ INTO_CELLS = frozenset("index_add index_add_ scatter_add scatter_add_ scatter_re
 ENDS = "[ends]"  # the key of what a `range` goes to
 TRANSPOSES = frozenset(("T", "mT", "H", "mH"))
 _MAKES = frozenset(["zeros", "empty", "arange", "linspace", "logspace", "eye", "as_tensor"])
-_DETACHING = frozenset(["item", "tolist", "numpy", "detach", "detach_"])
+_LEFT_BEHIND = {  # what a value is no longer of: in the graph, or a parameter whose sizes alone are taken
+    **dict.fromkeys("item tolist numpy detach detach_".split(), ("forward", "graded")),
+    **dict.fromkeys(
+        "new new_zeros new_ones new_empty new_full zeros_like ones_like empty_like full_like".split(), ("parameters", "weight")
+    ),
+}
 _OPERATORS: dict[type[ast.AST], str] = {
     ast.Add: "add",
     ast.Sub: "sub",
@@ -164,7 +169,7 @@ def function(
     """What `torch.name(...)`, or a method called `name` of the first of `args`, gives."""
     origins |= drawn_inside(run, args) | uniform.repeats(name, node, [*args, *_in_lists(run, args)])
     if name not in (*_MAKES, "repeat") and all(map(_is_plain, (*args, *keywords.values()))):
-        return Value(frozenset(), _kept_graph(name, origins))
+        return Value(frozenset(), _still_of(name, origins))
     args = _with_scores(name, args)
     operands, named = given(run, args, keywords)
     if uneven([*args, *keywords.values()]):
@@ -183,9 +188,9 @@ def function(
         found = COUPLED
     value = value_of(run, found, node, origins, places)
     shape = _known_shape(name, node, args, value)
-    if shape is value.shape and name not in _DETACHING:
+    if shape is value.shape and name not in _LEFT_BEHIND:
         return value
-    return Value(value.objs, _kept_graph(name, value.origins), value.scale, shape)
+    return Value(value.objs, _still_of(name, value.origins), value.scale, shape)
 
 
 def _in_lists(run: Interpreter, args: list[Value]) -> list[Value]:
@@ -251,8 +256,8 @@ def _use(run: Interpreter, operands: list[Argument]) -> None:
             run.claims.note("used", operand.shape.base)
 
 
-def _kept_graph(name: str, origins: frozenset[Origin]) -> frozenset[Origin]:
-    return without(origins, "forward", "graded") if name in _DETACHING else origins
+def _still_of(name: str, origins: frozenset[Origin]) -> frozenset[Origin]:
+    return without(origins, *_LEFT_BEHIND[name]) if name in _LEFT_BEHIND else origins
 
 
 def _is_starred(nodes: Iterable[ast.expr]) -> bool:

@@ -190,7 +190,7 @@ def _touches(facts: Facts, model: TrainedModel, call: Call) -> bool:
         return True
     if any(p.startswith(("torch.nn.init.", *_UTILITIES)) for p in paths):
         return any(_of(facts, model, a) for a in call.args)
-    if call.method.endswith("_") and not call.method.endswith("__"):
+    if call.in_place:
         return _of(facts, model, call.receiver)
     if paths and not any(isinstance(o, Func) for o in call.func.objs):
         if any(p.startswith(("print", "torch.save", "torch.optim", "len", "isinstance", "sum", "copy.")) for p in paths):

@@ -350,7 +350,7 @@ class Context:
         """The names by which the script itself moves parameters along their gradients, such as a learning rate."""
         run, out = self.facts.after, set[str]()
         for call in run.trace.calls:
-            if call.method.endswith("_") and call.receiver.of_kind("parameters") and any(loop for loop in call.loops):
+            if call.in_place and call.receiver.of_kind("parameters") and any(loop for loop in call.loops):
                 given = [*call.node.args, *(k.value for k in call.node.keywords)]
                 parts = [n for g in given for n in ast.walk(g)]
                 if any(isinstance(n, ast.Attribute) and n.attr == "grad" for n in parts):

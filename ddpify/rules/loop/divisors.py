@@ -117,7 +117,8 @@ def _without_gradients_too(context: Context, node: ast.expr, value: Value) -> bo
     if of_training(context, value):
         return len(trained) < len(calls)
     rows = [c.result for c in trained if c.result.of_kind("batch")]
-    return True if rows and all(of_training(context, r) for r in rows) else None
+    alike = all(of_training(context, r) or not context.differs(r) for r in rows)  # other batches are the same on all ranks
+    return len(trained) < len(calls) if rows and alike else None
 
 
 def _mean_of(context: Context, node: ast.expr) -> ast.expr | None:

@@ -100,8 +100,8 @@ def _own_gradient(context: Context, call: Call) -> str:
 
 def _own_parameters(context: Context, call: Call, inside: bool) -> str:
     """What is wrong with a call that gives a trained model, or its gradients, numbers of this rank's; `inside` the training."""
-    own = call.method.endswith("_") and _belongs(context, call.receiver)
-    if call.method.endswith("_") and (own or _is_gradient(context, call.node.func)):
+    own = call.in_place and _belongs(context, call.receiver)
+    if call.in_place and (own or _is_gradient(context, call.node.func)):
         origins = {o.kind for v in (*call.args, *call.keywords.values()) for o in v.origins}
         if inside and ({"random", "batch", "decided"} & origins or call.method in _DRAWN):
             return _BY_OWN_NUMBERS
@@ -189,7 +189,7 @@ def _is_gradient(context: Context, function: ast.expr) -> bool:
     if not isinstance(function, ast.Attribute) or not isinstance(function.value, ast.Attribute) or function.value.attr != "grad":
         return False
     of = context.facts.after.value(function.value.value)
-    return of.scale != "sample" or not of.batches() or bool(of.of_kind("parameters"))
+    return of.scale != "sample" or not of.batches()
 
 
 def _trained_before(context: Context, call: Call) -> bool:
@@ -219,4 +219,5 @@ def _belongs(context: Context, value: Value) -> bool:
     """Whether a value is a trained model, a part of one, or parameters."""
     run = context.facts.after
     roots = (r for o in run.unwrap(value) if isinstance(o, (New, Part)) for r in run.roots(o))
-    return bool(value.of_kind("parameters")) or any(r in m.objs for r in roots for m in context.facts.models)
+    rows = value.scale == "sample" and bool(value.batches())  # computed with parameters, and none
+    return (bool(value.of_kind("parameters")) and not rows) or any(r in m.objs for r in roots for m in context.facts.models)

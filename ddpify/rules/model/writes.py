@@ -75,7 +75,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
 
 def _in_place(context: Context, call: Call) -> Change | Finding | None:
     """What to do about `parameter.add_(number)` by a number that is not known to be the same on all ranks."""
-    if not call.method.endswith("_") or call.method.startswith("__") or not _parameters(context, call.receiver):
+    if not call.in_place or not _parameters(context, call.receiver):
         return None
     run = context.facts.after
     given = [*call.node.args, *(k.value for k in call.node.keywords)]
