@@ -353,6 +353,46 @@ SCRIPTS: dict[str, Script] = {
         """,
         same=("checked",),
     ),
+    "rows less their average, which weights go into": Script(
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.mix = nn.Parameter(torch.eye(8))
+                self.head = nn.Linear(8, 2)
+
+            def forward(self, rows):
+                mixed = rows @ self.mix
+                return self.head(mixed - mixed.mean(0))
+
+
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = Net()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                loss = F.cross_entropy(net(rows), kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+        told=("DDP402",),
+    ),
+    "losses by the share of a score that the weights of a layer give": Script(
+        """
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                scores = torch.sigmoid(F.linear(rows, net.weight))
+                each = F.cross_entropy(net(rows), kinds, reduction="none")
+                loss = (each * scores[:, 0] / scores.mean()).mean()
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
     "a loss of pairs, or one of single scores, by a setting": Script(
         """
         class Judge(nn.Module):

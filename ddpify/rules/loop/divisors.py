@@ -8,15 +8,17 @@ from collections.abc import Callable, Iterator
 from ddpify.edits import Edit, Replace
 from ddpify.facts import collect
 from ddpify.facts.assumed import GRADED
-from ddpify.facts.model import Value
+from ddpify.facts.model import Ext, New, Obj, Part, Value
+from ddpify.facts.origins import by_kind
 from ddpify.facts.tree import walked
 from ddpify.placement.shape import EXTREMES
 from ddpify.records import dataclass, replace
 from ddpify.rules.context import Context
 from ddpify.rules.loop.branches import has_own_test, under_own_test
-from ddpify.rules.loop.coupled_losses import loss_in, of_training
+from ddpify.rules.loop.coupled_losses import loss_in, of_training, pads
 from ddpify.rules.loop.sharded_parts import sharded_parts
 
+_TRAINED = frozenset(("forward", "graded", "weight", "parameters", "state", "method"))
 _Places = dict[ast.expr, tuple[bool, tuple[Edit, ...]]]  # expressions; whether they are evaluated without gradients, too; their edits
 
 
@@ -56,7 +58,8 @@ def find_averages(context: Context, node: ast.Call, loss: Value) -> Counted | No
     that masks or weights are divided by, is made that of all ranks.
     """
     averages: _Places = {n: (g, e) for n, g in _places(context, _is_average(context, loss)) if (e := _edits(context, n, g))}
-    numbers: _Places = {n: (g, (_of_all(context, n, g),)) for n, g in _places(context, _is_number(context))}
+    places = [] if pads(context, loss) else _places(context, _is_number(context))  # padding counts in averages
+    numbers: _Places = {n: (g, (_of_all(context, n, g),)) for n, g in places}
     attempts = ((averages, "mean"), (numbers, "agreed"))
     return next((found for some, how in attempts if some and (found := _by_some(context, node, some, how)) is not None), None)
 
@@ -82,21 +85,35 @@ def _is_average(context: Context, loss: Value) -> Callable[[ast.expr, Value], bo
         if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)):
             return _mean_of(context, node) is not None
         left, right = run.value(node.left), run.value(node.right)
-        return left.scale == "sum" and not left.of_kind("offset") and not right.of_kind("forward")
+        return left.scale == "sum" and not left.of_kind("offset") and not (right.of_kind("forward") or right.of_kind("weight"))
 
     return test
 
 
 def _is_number(context: Context) -> Callable[[ast.expr, Value], bool]:
-    """Totals and averages that a call makes of rows, and that no gradient goes through."""
-    run = context.facts.after
+    """Totals and averages that a call makes of rows, and that no gradient goes through: outside of forwards, and of no weights."""
+    run, trained = context.facts.after, {o for m in context.facts.models for o in m.objs}
+
+    def held(obj: Obj) -> bool:
+        return isinstance(obj, (New, Part)) and not trained.isdisjoint(run.roots(obj))
+
+    forwards = {c.node for c in run.trace.calls if any(run.interpreter.is_module(o) and held(o) for o in run.unwrap(c.func))}
+    outside = [c for c in run.trace.calls if forwards.isdisjoint(c.stack) and not c.no_grad]
+    weighs = [c for c in outside if c.result.of_kind("batch") and any(isinstance(o, Part) and held(o) for v in c.args for o in v.objs)]
+    if any("torch.autograd.grad" in c.func.paths() for c in outside) or any(map(_is_of_torch, {o for c in weighs for o in c.func.objs})):
+        return lambda node, value: False  # what goes through weights is not seen
 
     def test(node: ast.expr, value: Value) -> bool:
-        if not isinstance(node, ast.Call) or value.scale not in ("sum", "mean") or value.objs or value.of_kind("forward"):
+        if not isinstance(node, ast.Call) or value.scale not in ("sum", "mean") or value.objs or _TRAINED & by_kind(value.origins).keys():
             return False
-        return any(v.scale == "sample" for c in run.calls(node) for v in (c.receiver, *c.args, *c.keywords.values()))
+        calls = [c for c in run.calls(node) if forwards.isdisjoint(c.stack)]
+        return any(v.scale == "sample" for c in calls for v in (c.receiver, *c.args, *c.keywords.values()))
 
     return test
+
+
+def _is_of_torch(obj: Obj) -> bool:
+    return isinstance(obj, Ext) and obj.path.startswith("torch.")
 
 
 def _places(context: Context, test: Callable[[ast.expr, Value], bool]) -> Iterator[tuple[ast.expr, bool]]:
