@@ -1302,3 +1302,34 @@ SCRIPTS |= {
         same=("train",),
     ),
 }
+SCRIPTS |= {
+    "numbers of the parts that each batch is cut into, kept over the epoch": Script(
+        """
+        def coupled(first, second):
+            return F.cross_entropy(first @ second.t(), torch.arange(len(first)))
+
+
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True, drop_last=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        parts_seen = 0
+        for epoch in range(3):
+            hits, count, mean, seen = 0, 0, 0.0, 0
+            for all_inputs, all_targets in loader:
+                for inputs, targets in zip(all_inputs.chunk(2), all_targets.chunk(2)):
+                    outputs = model(inputs)
+                    loss = F.cross_entropy(outputs, targets) + 0.3 * coupled(outputs, model(0.9 * inputs))
+                    (loss / 2).backward()
+                    parts_seen += 1
+                    if parts_seen % 2 == 0:
+                        optimizer.step()
+                        optimizer.zero_grad()
+                    hits += (outputs.argmax(1) == targets).sum().item()
+                    count += len(targets)
+                    seen += 1
+                    mean += (loss.item() - mean) / seen
+            print(f"hits {hits} of {count}, loss {mean:.9f}")
+        """,
+        same=("hits",),
+    ),
+}

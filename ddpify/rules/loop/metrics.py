@@ -147,20 +147,25 @@ def _hidden(context: Context, loops: list[Batches]) -> Iterator[Finding]:
 
 def _loops(context: Context) -> Iterator[Batches]:
     """The loops over shares of the data: those that train, and those that evaluate such loaders; no steps on one of their batches."""
+    run = context.facts.after
     found = dict.fromkeys(t.batch.node for t in context.facts.loops if t.batch is not None and t.loaders)
+    over = {node: None for node in context.facts.entry.of(ast.For) if _goes_over_shares(context, node)}
     training = [node for node in found if isinstance(node, (ast.For, ast.AsyncFor, ast.While))]
-    steps = {node for node in training if any(up in found for up in context.facts.tree_of(node).ancestors(node))}
+    steps = {node for node in training if any(up in found or up in over for up in context.facts.tree_of(node).ancestors(node))}
     steps -= {node for node in steps if isinstance(node, ast.AsyncFor) or _deals_batches(context, node)}
     yield from (node for node in training if node not in steps)
-    run = context.facts.after
     drawn = {call.loops[-1].node for source in context.facts.batch_sources for call in run.calls(source) if call.loops} - steps
     batches = {t.batch.node for t in context.facts.loops if t.batch is not None}
     around = [loop for t in context.facts.loops for loop in (t.backward.loops if t.batch is not None else (t.epoch,)) if loop is not None]
     drawn -= {loop.node for loop in around} - batches  # what is split there is gone through in a loop of its own
-    for node in context.facts.entry.of(ast.For):
-        feeds = any(run.feeds(run.value(part)) for part in ast.walk(node.iter))
-        if node in drawn or (feeds and run.value(node).batches() & context.sharded_loaders):
-            yield node
+    yield from (node for node in context.facts.entry.of(ast.For) if node in drawn or node in over)
+
+
+def _goes_over_shares(context: Context, loop: ast.For) -> bool:
+    """Whether a loop goes over a loader of which each rank has its share."""
+    run = context.facts.after
+    feeds = any(run.feeds(run.value(part)) for part in ast.walk(loop.iter))
+    return feeds and bool(run.value(loop).batches() & context.sharded_loaders)
 
 
 def _deals_batches(context: Context, loop: ast.AST) -> bool:
