@@ -226,6 +226,16 @@ _OTHERWISE = {
     ),
 }
 _OTHERWISE |= {
+    "an average that is not seen to be one": (
+        [
+            ("marginlib.mean(model(a), [int(v) for v in b])", "nn.functional.cross_entropy(model(a), b)"),
+            ("range(2):\n", "range(1):\n    seen = 0.0\n"),
+            ("        optimizer.step()\n", "        optimizer.step()\n        seen += float(a.sort(0).values.mean())\n"),
+            ('    print("epoch", epoch)\n', '    print("epoch", epoch, seen)\n'),
+        ],
+        ["seen = sum_over_ranks(seen) / world_size"],
+        "converted with `train.py:19` as `mean`, as its values were (held in 6 steps",
+    ),
     "all that is not known, at once": (
         [
             ("range(2):\n", "range(1):\n    scores, seen = [], 0.0\n"),

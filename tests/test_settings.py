@@ -206,6 +206,15 @@ def test_what_a_comment_says_of_a_line_is_believed_and_listed() -> None:
     assert [f.line for f in done.findings if f.code == "DDP903"] == [16]
 
 
+@pytest.mark.parametrize(("said", "code"), [("", 1), ("  # ddpify: mean", 0), ("  # ddpify: sum", 0)])
+def test_what_a_comment_says_of_what_is_added_up_is_believed(said: str, code: int) -> None:
+    added = f"        optimizer.step()\n        total += float(x.sort(0).values.mean()){said}\n"
+    text = SCRIPT.replace("        optimizer.step()\n", added).replace("in range(3):", "in range(3):\n    total = 0.0")
+    text = text.replace('"epoch", epoch', '"epoch", epoch, total')
+    done = convert(text)
+    assert (done.exit_code, "total = sum_over_ranks(total) / world_size" in done.code) == (code, "sum" not in said), done.code
+
+
 OF_PACKAGE = SCRIPT.replace("import torch\n", "import torch\nimport losses\n").replace(
     "torch.nn.functional.mse_loss(model(x), y)", "losses.margin(model(x), y)"
 )

@@ -169,7 +169,7 @@ def _relied_on(converted: Callable[[Assumed], Conversion]) -> Relied:
     while True:
         conversion, files = converted(assumed), _files(converted(assumed))
         found |= {a.value[0]: declared.places_of(conversion, a.value[0]) for a in assumed}
-        said = [a for f in conversion.findings for a in f.alternatives if a.option == "placements" and a.value[0] not in found]
+        said = [a for item in _items(conversion) for a in item.alternatives if a.option == "placements" and a.value[0] not in found]
         functions = list[Alternative]()
         for of, alternative in {a.value[0]: a for a in reversed(said)}.items():
             file, _, line = of.rpartition(":")
@@ -202,8 +202,8 @@ def _as_measured(run: _Run, relied: Relied, converted: Callable[[Assumed], Conve
     """What a run takes for granted, and all that values in it were measured to be."""
     assumed = run.assumed
     while True:
-        open_ = (f for f in converted(assumed).findings if f.level > Safety.NOTE)
-        shown = [a for f in open_ for a in f.alternatives if not _is_about(a, assumed) and run.shows(a, relied)]
+        open_ = (item for item in _items(converted(assumed)) if item.level > Safety.NOTE)
+        shown = [a for item in open_ for a in item.alternatives if not _is_about(a, assumed) and run.shows(a, relied)]
         if not shown:
             return assumed
         assumed = (*assumed, *{a.value[0]: a for a in reversed(shown)}.values())
@@ -236,14 +236,25 @@ def _in_doubt(run: _Run, relied: Relied) -> list[Alternative]:
     def is_open(item: Change | Finding, alternative: Alternative) -> bool:
         if run.verdict.exit_code and failed not in (alternative.answers or (item.code,)):
             return False
-        if isinstance(item, Change):
+        if isinstance(item, Change) and item.level < Safety.REVIEW:
             return bool(run.verdict.exit_code)
-        if not item.answered_by:  # what is not made is known by the values that it would be made of
+        if _is_of_values(item):
             return not values.isdisjoint(relied.get(alternative.value[0], ()))
+        assert isinstance(item, Finding)
         return _place(run.conversion, item) in _reached(run.verdict) and bool(run.verdict.exit_code or _answered_no(item))
 
     items: list[Change | Finding] = [*run.judged.findings, *run.conversion.changes]
     return [a for item in items for a in item.alternatives if is_open(item, a)]
+
+
+def _items(conversion: Conversion) -> list[Change | Finding]:
+    """All that a conversion says: what may hand over alternatives."""
+    return [*conversion.findings, *conversion.changes]
+
+
+def _is_of_values(item: Change | Finding) -> bool:
+    """Whether values tell if an alternative is so: of what is not made, or not proven, no other property is compared."""
+    return item.level >= Safety.REVIEW and not (isinstance(item, Finding) and item.answered_by)
 
 
 def _answered_no(finding: Finding) -> bool | None:
@@ -264,7 +275,8 @@ def _held(made: Mapping[Assumed, Conversion], run: _Run, first: Verdict, relied:
     lines = {*(_place(conversion, f) for f in asked if f.answered_by), *(_line(run.conversion, place) for place in places)}
     if not lines <= _reached(run.verdict) or not all(answers[f.answered_by].held for f in asked if f.answered_by):
         return None
-    if not all(run.shows(a, relied) for f in asked if not f.answered_by for a in f.alternatives if a in run.assumed):
+    of_values = [item for items in doubts.values() for item in items if _is_of_values(item)]
+    if not all(run.shows(a, relied) for item in of_values for a in item.alternatives if a in run.assumed):
         return None
     whole = _trial(run.verdict)
     held = Observed(True, f"held in {whole.steps} steps, largest relative difference {whole.difference:.1e}", whole.steps, whole.difference)
@@ -273,8 +285,8 @@ def _held(made: Mapping[Assumed, Conversion], run: _Run, first: Verdict, relied:
         item, by = items[0], [a for a in run.assumed if any(a in each.alternatives for each in items)]
         answered_by = item.answered_by if isinstance(item, Finding) else ""
         seen, said, keep = answers.get(answered_by, held), " and ".join(a.said for a in by), "; ".join(a.keep for a in by)
-        unmade = isinstance(item, Finding) and not answered_by
-        why = f"converted with {said}, as its values were" if unmade else f"what was converted first did not hold in the run; {said} did"
+        why = f"what was converted first did not hold in the run; {said} did"
+        why = f"converted with {said}, as its values were" if _is_of_values(item) else why
         column = item.column if isinstance(item, Finding) else 1
         message = f"{why} ({seen.said}); to keep it, {keep}"
         closed.append(Finding(item.code, Safety.NOTE, message, item.file, item.line, column, observed=seen))
@@ -287,8 +299,7 @@ def _handed_over(conversions: Sequence[Conversion], assumed: Assumed) -> dict[tu
     """The changes and findings of conversions that have alternatives of those taken for granted, by their rules and places."""
     found: dict[tuple[str, str, int], list[Change | Finding]] = {}
     for each in conversions:
-        items: list[Change | Finding] = [*each.findings, *each.changes]
-        for item in items:
+        for item in _items(each):
             if any(a in assumed for a in item.alternatives):
                 found.setdefault((item.code, item.file, item.line), []).append(item)
     return found

@@ -227,7 +227,7 @@ def execute_annassign(run: Interpreter, node: ast.AnnAssign) -> bool:
 
 def execute_augassign(run: Interpreter, node: ast.AugAssign) -> bool:
     """`a += value`."""
-    old, value = run.expression(node.target), run.expression(node.value)
+    old, value = run.expression(node.target), as_said(run, run.expression(node.value))
     run.note(node.target, old)
     if isinstance(node.op, (ast.Add, ast.Sub)) and value.scale == "other" and _is_of_one_sample(run, node.value):
         value = Value(value.objs, value.origins, "sum")

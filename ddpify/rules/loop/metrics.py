@@ -385,6 +385,7 @@ def _reduce(context: Context, loop: Batches) -> Iterator[Change | Finding]:
             yield replace(found, alternatives=_alternatives(context, live))
         else:
             reduction.replicates = reduction.replicates or [(loop, live.target)]
+            reduction.alternatives = _alternatives(context, live) if reduction.doubt else ()
             reductions.append(reduction)
     yield from _after_loop(context, loop, reductions, loader, sampler)
 
@@ -413,7 +414,9 @@ def _after_loop(context: Context, loop: Batches, reductions: list[Reduction], lo
         edits += [InsertAfter(loop, "\n".join(header + lines))] if lines else []
         if edits:
             where = (CODE, reason, context.tree.shown, loop)
-            yield Change(*where, tuple(edits), imports if lines else (), level, needs=needs, replicates=replicates)
+            alternatives = tuple(a for r in group for a in r.alternatives)
+            made = Change(*where, tuple(edits), imports if lines else (), level, needs=needs, replicates=replicates)
+            yield replace(made, alternatives=alternatives)
 
 
 def _elsewhere(context: Context, loop: Batches) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from ddpify.facts.model import NOTHING, New, Value, join
 from ddpify.facts.writes import Batches, Write
 from ddpify.placement.shape import Scale
 from ddpify.records import dataclass, field
+from ddpify.rules.base import Alternative
 from ddpify.rules.context import Context
 from ddpify.rules.loop.live_out import LiveOut
 
@@ -25,6 +26,7 @@ class Reduction:
     problem: str = ""
     fix: str = ""
     doubt: str = ""  # applied, but not proven equal
+    alternatives: tuple[Alternative, ...] = ()  # what may be true of the values, for a run to tell
     note: str = ""  # left as it is: nothing is to be done
 
 
