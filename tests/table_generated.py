@@ -1333,3 +1333,43 @@ SCRIPTS |= {
         same=("hits",),
     ),
 }
+_PADDED = """
+    from torch.nn.utils.rnn import pad_sequence
+
+
+    class Words(Dataset):
+        def __len__(self):
+            return 40
+
+        def __getitem__(self, index):
+            length = 2 + (7 * index) % 6
+            return torch.arange(index, index + length) % 9 + 1, torch.arange(index, index + length) % 3 + 1
+
+
+    def collate(samples):
+        words, tags = zip(*samples)
+        return pad_sequence(words, batch_first=True), pad_sequence(tags, batch_first=True)
+
+
+    loader = DataLoader(Words(), batch_size=8, shuffle=True, collate_fn=collate)
+    model = nn.Sequential(nn.Embedding(10, 6), nn.Linear(6, 4))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for words, tags in loader:
+            outputs = model(words)
+            mask = tags != 0
+            each = F.cross_entropy(outputs.transpose(1, 2), tags, reduction="none")
+            loss = (each * mask).sum() / mask.sum()
+            size = {size}
+            optimizer.zero_grad()
+            {backward}
+            optimizer.step()
+"""
+SCRIPTS |= {
+    f"padded tokens, counted by a mask, {what}": Script(_PADDED.format(size=size, backward=backward), told=told)
+    for what, size, backward, told in (
+        ("and beside them an average over all", "0.3 * outputs.abs().mean()", "(loss + size).backward()", ("DDP402",)),
+        ("and an average over all in a list", "0.3 * outputs.abs().mean()", "torch.autograd.backward([loss, size])", ("DDP402",)),
+        ("and the size of the weights", "0.3 * model[1].weight.abs().mean()", "(loss + size).backward()", ()),
+    )
+}

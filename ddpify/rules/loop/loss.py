@@ -235,7 +235,7 @@ def _mean(context: Context, node: ast.Call, loss: Value, obligations: tuple[Obli
     if loss.of_kind("thinned"):
         why = "the collate function may drop samples: ranks average over different numbers of rows, and gradients are wrong"
         yield context.manual(CODE, node, why, _weighed(context, node), obligations, Safety.REVIEW)
-    elif not loss.of_kind("world") and padding.averages_over_padding(context, loss, node):
+    elif padding.averages_beside(context, loss, node) if loss.of_kind("world") else padding.averages_over_padding(context, loss, node):
         why = "each rank pads its batches to another length, and this mean counts the padding: gradients differ from the original's"
         # Padding that does nothing leaves the gradients as they are; where no rank's batch is longer, a run says nothing of it.
         answered_by = SAME_GRADIENTS_OF_UNEQUAL_BATCHES

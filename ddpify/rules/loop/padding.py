@@ -40,6 +40,16 @@ def averages_over_padding(context: Context, loss: Value, node: ast.Call) -> bool
     return any(last_name(n.func) in _FLATTENING and context.from_sharded_data(context.facts.after.value(n)) for n in calls)
 
 
+def averages_beside(context: Context, loss: Value, node: ast.Call) -> bool:
+    """Whether a loss that is divided by all ranks' count of entries has a term beside that averages over those of the padding, too."""
+    if not coupled_losses.pads(context, loss):
+        return False
+    given = node.args[0] if node.args else node.func.value if isinstance(node.func, ast.Attribute) else None
+    starts = given.elts if isinstance(given, (ast.List, ast.Tuple)) else [given] if given is not None else []
+    means = (rows for start in starts for rows in _averaged(context, start) if rows is not None)
+    return any(not _by_own_count(context, rows) and _summed(context, rows) is None for rows in means)
+
+
 def _padded_by_hand(context: Context, loss: Value) -> bool:
     """Whether batches that the script cuts or draws itself are passed to something that pads, by its name."""
     by_hand = {o for o in loss.of_kind("batch") if isinstance(o, New) and o.path in batch_source.PATHS}
