@@ -80,15 +80,16 @@ def _files(context: Context, guards: Guards) -> Iterator[Change | Finding]:
 def _made_by_all(context: Context, guards: Guards) -> list[Call]:
     """The calls by which other modules make files and folders on every rank, the first of each place."""
     alone, prepared = writers.alone(context, guards), prepare.preparation(context)
-    calls: dict[ast.AST, Call | None] = {}
+    calls: dict[tuple[ast.AST, str], Call | None] = {}
     for call in context.facts.after.trace.calls:
-        elsewhere = call.file in context.facts.trees and not context.facts.is_edited(call.node)
-        if not elsewhere or call.node in calls or guards.effects.at.get(call.node) not in ("file", "folder"):
+        elsewhere, kind = call.file in context.facts.trees and not context.facts.is_edited(call.node), guards.effects.at.get(call.node)
+        place = call.node, ast.unparse(call.stack[0]) if kind == "folder" and call.stack else ""
+        if not elsewhere or place in calls or kind not in ("file", "folder"):
             continue
         if prepared.covers(call):
-            calls[call.node] = None  # a later call finds the files there
+            calls[place] = None  # a later call finds the files there
         elif not (_is_guarded(context, guards, call) or alone & set(call.stack) or _on_writer(guards, call) or only_draws(call)):
-            calls[call.node] = call
+            calls[place] = call
     return [call for call in calls.values() if call is not None]
 
 
