@@ -608,6 +608,45 @@ SCRIPTS: dict[str, Script] = {
                 optimizer.step()
         """,
     ),
+    "blocks that draws leave out, within a model": Script(
+        """
+        import random
+
+
+        class Block(nn.Module):
+            def __init__(self, chance):
+                super().__init__()
+                self.chance = chance
+                self.residual = nn.Sequential(nn.Linear(6, 6), nn.LayerNorm(6))
+
+            def survives(self):
+                return random.random() < self.chance
+
+            def forward(self, rows):
+                if self.training:
+                    if self.survives():
+                        return rows + self.residual(rows)
+                    return rows
+                return rows + self.residual(rows) * self.chance
+
+
+        random.seed(3)
+        net = nn.Sequential(nn.Linear(8, 6), Block(0.7), Block(0.4), nn.Linear(6, 2))
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        for epoch in range(2):
+            net.train()
+            for rows, kinds in feed:
+                loss = F.cross_entropy(net(rows), kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+            net.eval()
+            with torch.no_grad():
+                print("right", (net(x).argmax(1) == y).sum().item())
+        """,
+        same=("right",),
+    ),
     "blocks that are dropped by draws": Script(
         """
         class Net(nn.Module):

@@ -195,7 +195,17 @@ _OF_CLASS: dict[str, Mapping[str, Rule]] = {
     "transformers.HfArgumentParser": _PARSER,
 }
 
-_OF_PACKAGE: dict[str, Mapping[str, Rule]] = {"torchmetrics": {"clone": _cloned}}  # of all classes of a package that have no row
+
+def _sampled(use: Use) -> Value:
+    """`torch.distributions.Bernoulli(p).sample()`."""
+    given = _unknown(use)
+    return Value(given.objs, given.origins | flow.drawn("torch", use.node), given.scale, given.shape)
+
+
+_OF_PACKAGE: dict[str, Mapping[str, Rule]] = {  # of all classes of a package that have no row
+    "torchmetrics": {"clone": _cloned},
+    "torch.distributions": dict.fromkeys(("sample", "sample_n"), _sampled),
+}
 
 # Objects of these give back nothing of a batch that they were handed but by what their methods return.
 _KEEPS_NOTHING = dict.fromkeys(

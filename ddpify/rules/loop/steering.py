@@ -15,9 +15,9 @@ from collections.abc import Iterator
 
 from ddpify.edits import Edit, InsertAfter, Replace
 from ddpify.facts import batch_source, library, operands
-from ddpify.facts.model import NOTHING, Call, Func, Lit, New, Value, join
+from ddpify.facts.model import NOTHING, Call, Decision, Func, Lit, New, Value, join
 from ddpify.facts.origins import Origin
-from ddpify.facts.tree import Tree, same
+from ddpify.facts.tree import Tree, own_nodes, same
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import draws
@@ -117,8 +117,23 @@ def _tests(context: Context) -> Iterator[Value]:
     """The tests in training by which ranks would take other steps."""
     training = context.facts.training_loops
     decisions = [d for d in context.facts.after.trace.decisions if any(up.node in training for up in d.loops)]
-    apart = {n for n in {d.node for d in decisions} if isinstance(n, (ast.If, ast.While)) and parts_ranks(context, n)}
+    apart: set[ast.AST] = {n for n in {d.node for d in decisions} if isinstance(n, (ast.If, ast.While)) and parts_ranks(context, n)}
+    apart |= {d.node for d in decisions if d.test.of_kind("drawn") and _skips_layers(context, d)}
     return (d.test for d in decisions if d.node in apart)
+
+
+def _skips_layers(context: Context, decision: Decision) -> bool:
+    """Whether a trained forward decides, in training alone, which layers run: of one batch, all ranks run the same."""
+    run = context.facts.after
+    forwards = {n for m in context.facts.models for n in m.forwards}
+    if forwards.isdisjoint(decision.stack) or not isinstance(decision.node, (ast.If, ast.IfExp)):
+        return False
+    evaluated = (d for d in run.trace.decisions if d.node is decision.node and d.test.of_kind("drawn"))
+    if any(not any(up.node in context.facts.training_loops for up in d.loops) for d in evaluated):
+        return False  # where ranks may have another number of batches
+    function = context.facts.tree_of(decision.node).function(decision.node)
+    calls = (c for n in own_nodes(function) for c in run.calls(n))
+    return any(isinstance(o, New) and run.interpreter.is_network(o) for c in calls for o in c.func.objs)
 
 
 def _of_loaders(context: Context) -> Iterator[Value]:
