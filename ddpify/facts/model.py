@@ -191,8 +191,12 @@ def _place(obj: object, depth: int = 3) -> tuple[object, ...]:
     """Where an object comes from, in its file, and what it is called."""
     node, inner = getattr(obj, "node", None), getattr(obj, "owner", None) or getattr(obj, "of", None)
     names = (str(getattr(obj, name, "")) for name in ("file", "path", "name", "value", "pattern"))
-    line, column = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
-    return type(obj).__name__, line, column, *names, _place(inner, depth - 1) if inner is not None and depth else ()
+    around = tuple(_line(call) for call in getattr(obj, "stack", ()))
+    return type(obj).__name__, *_line(node), *names, around, _place(inner, depth - 1) if inner is not None and depth else ()
+
+
+def _line(node: object) -> tuple[int, int]:
+    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
 
 
 Obj: TypeAlias = "Ext | Lit | Module | Class | Func | New | Part | Method | Tup | Super | Pick | Like"
