@@ -218,6 +218,37 @@ def save_image(tensor, path, nrow=8, normalize=False, **more):
 
 
 SCRIPTS: dict[str, Script] = {
+    "two folders that a function of a package makes, one after the other": Script(
+        """
+        import folders
+
+        results, models = os.path.join("out", "results"), os.path.join("out", "models")
+        folders.mkdir(results)
+        folders.mkdir(models)
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(net(rows), kinds).backward()
+                optimizer.step()
+        torch.save(net.state_dict(), os.path.join(models, "last.pt"))
+        """,
+        files={
+            "folders/__init__.py": "from .made import *\n",
+            "folders/made.py": """\
+import os
+import time
+
+
+def mkdir(path):
+    if not os.path.exists(path):
+        time.sleep(0.3)  # while another process makes it
+        os.makedirs(path)
+""",
+        },
+    ),
     "a file whose handle is read after it was closed": Script(
         """
         loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)

@@ -60,6 +60,39 @@ def test_a_script_that_is_not_converted_trains_as_before(project: Path) -> None:
     assert (after.returncode, after.stdout) == (0, before.stdout), after.stderr
 
 
+LOADERS = """\
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def numbers(batch_size=4, shuffle=True):
+    return DataLoader(TensorDataset(torch.arange(8.0).view(8, 1)), shuffle=shuffle, batch_size=batch_size)
+"""
+TRAINED = """\
+import torch
+
+from loaders import numbers
+
+net = torch.nn.Linear(1, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+loader = numbers()
+for epoch in range(2):
+    for (rows,) in loader:
+        optimizer.zero_grad()
+        net(rows).mean().backward()
+        optimizer.step()
+"""
+LISTED = "from loaders import numbers\n\nprint([rows.flatten().tolist() for (rows,) in numbers(shuffle=False)])\n"
+
+
+def test_a_script_that_is_not_converted_gets_the_order_it_asks_for(tmp_path: Path) -> None:
+    for name, content in {"loaders.py": LOADERS, "train.py": TRAINED, "listed.py": LISTED}.items():
+        (tmp_path / name).write_text(content)
+    assert run(tmp_path, "-m", "ddpify", "convert", "train.py", "-w").returncode == 0
+    assert "DistributedSampler" in contents(tmp_path)["loaders.py"]
+    assert run(tmp_path, "listed.py").stdout == "[[0.0, 1.0, 2.0, 3.0], [4.0, 5.0, 6.0, 7.0]]\n"
+
+
 def test_a_folder_gets_all_that_runs(project: Path) -> None:
     (project / "out").mkdir()
     assert run(project, "-m", "ddpify", "convert", "train.py", "-o", "out").returncode == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
 from ddpify.edits import Replace, Under
 from ddpify.facts.barriers import one_rank_ahead
@@ -12,7 +12,7 @@ from ddpify.facts.disk import to_nowhere
 from ddpify.facts.effects import maker, only_draws
 from ddpify.facts.library.effects import HANDLERS, Effect
 from ddpify.facts.model import Call, Lit
-from ddpify.facts.tree import calls_in, last_name, names_read, names_stored
+from ddpify.facts.tree import calls_in, last_name, names_read, names_stored, structure
 from ddpify.rules.base import Change, Finding
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import prepare
@@ -80,10 +80,10 @@ def _files(context: Context, guards: Guards) -> Iterator[Change | Finding]:
 def _made_by_all(context: Context, guards: Guards) -> list[Call]:
     """The calls by which other modules make files and folders on every rank, the first of each place."""
     alone, prepared = writers.alone(context, guards), prepare.preparation(context)
-    calls: dict[tuple[ast.AST, str], Call | None] = {}
+    calls: dict[tuple[ast.AST, Hashable], Call | None] = {}
     for call in context.facts.after.trace.calls:
         elsewhere, kind = call.file in context.facts.trees and not context.facts.is_edited(call.node), guards.effects.at.get(call.node)
-        place = call.node, ast.unparse(call.stack[0]) if kind == "folder" and call.stack else ""
+        place = call.node, structure(call.stack[0]) if kind == "folder" and call.stack else None
         if not elsewhere or place in calls or kind not in ("file", "folder"):
             continue
         if prepared.covers(call):
