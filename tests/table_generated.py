@@ -1173,6 +1173,32 @@ SCRIPTS |= {
         """,
         told=("DDP402",),
     ),
+    "rows cut of a coupled loss's that a function gives back": Script(
+        """
+        def update(model, optimizer, inputs, targets):
+            both = model(torch.cat([inputs, 0.9 * inputs]))
+            outputs, others = both[: len(inputs)], both[len(inputs) :]
+            gaps = outputs[:, 0].unsqueeze(1) - outputs[:, 0].unsqueeze(0)
+            loss = F.relu(0.5 - gaps).mean() + F.cross_entropy(outputs, targets) + others.pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            return outputs, loss
+
+
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        for epoch in range(3):
+            right = 0
+            for inputs, targets in loader:
+                outputs, loss = update(model, optimizer, inputs, targets)
+                for label, guess in zip(targets.tolist(), outputs.argmax(1).tolist()):
+                    right += int(label == guess)
+            print(f"right {right}")
+        """,
+        told=("DDP402",),
+    ),
     "an early stop by what dicts in a list hold": Script(
         """
         def score(outputs, targets):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import itertools
 from collections.abc import Collection
 
 from ddpify.edits import Edit, InsertAfter, Replace
@@ -132,7 +131,7 @@ def _from_names(context: Context, node: ast.Call, around: ast.AST, statements: l
     reads = _rows_read(context, around, last, rest)
     needed = {r.id for r in reads if not _only_length(context, r)}
     for some in ([r for r in reads if r.id in needed], reads):  # of what is only measured, a rank's own length may do
-        if any(_is_no_tensor(context, r) or _is_returned(context, r) for r in some):
+        if any(_is_no_tensor(context, r) for r in some):
             continue
         if some and not set(some) & loss_terms(context, node) and _suffices(context, node, some, rest):
             firsts = {r.id: r for r in reversed(some)}
@@ -142,10 +141,13 @@ def _from_names(context: Context, node: ast.Call, around: ast.AST, statements: l
     return None
 
 
-def _is_returned(context: Context, read: ast.Name) -> bool:
-    """Whether a function gives rows back as they are, for its caller to go on with beside rows of its own."""
-    above = itertools.dropwhile(lambda up: isinstance(up, (ast.Tuple, ast.List)), context.tree.ancestors(read))
-    return isinstance(next(above, None), ast.Return)
+def _gives_back_rows(context: Context, after: Run, node: ast.AST) -> bool:
+    """Whether a function gives back rows that are all ranks' now, for its caller to go on with beside rows of its own."""
+    if not isinstance(node, ast.Return) or node.value is None:
+        return False
+    given = node.value.elts if isinstance(node.value, (ast.Tuple, ast.List)) else [node.value]
+    own = [n for n in given if context.facts.after.value(n).scale == "sample" and context.from_sharded_data(context.facts.after.value(n))]
+    return any(not context.from_sharded_data(after.value(n)) for n in own)
 
 
 def _from_last_forward(context: Context, node: ast.Call, around: ast.AST) -> list[ast.stmt]:
@@ -215,7 +217,7 @@ def _suffices(context: Context, node: ast.Call, reads: list[ast.Name], rest: lis
         and is_of_whole_batch(gathered)
         and not gathered.of_kind("random")
         and _keeps_other_losses(context, after, node)
-        and not any(_uneven(after, n) for n in nodes)
+        and not any(_uneven(after, n) or _gives_back_rows(context, after, n) for n in nodes)
         and not any(context.from_sharded_data(after.value(n)) for n in again)  # bound anew to this rank's own
     )
 
