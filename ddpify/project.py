@@ -223,6 +223,10 @@ class Project:
         folders = (root / name.replace(".", "/") for root in self.roots)
         return self.module(name) is not None or any(f.is_dir() and not self._installed(f / "__init__.py") for f in folders)
 
+    def names(self, text: str) -> bool:
+        """Whether a text names what a module of the project holds: `package.module.Name`."""
+        return self.module(text.rpartition(".")[0]) is not None
+
     def imports(self, file: SourceFile) -> list[str]:
         """The modules that a file may import, wherever it says so, and the packages around them; there may be none of a name."""
         here = f"{self.package}.{file.name}".lstrip(".") if file is self.entry else file.name

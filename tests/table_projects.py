@@ -340,6 +340,35 @@ SCRIPTS: dict[str, Script] = {
             "alone.py": "from data import get_loaders\nfrom engine import evaluate\n",
         },
     ),
+    "a trainer that a package's function imports by its name": Script(
+        """
+        from lightbox import import_class
+
+        Trainer = import_class("work.training.Trainer")
+        Trainer(nn.Linear(8, 2)).start()
+        """,
+        files={
+            "work/__init__.py": "",
+            "work/training.py": """\
+import torch
+import torch.nn.functional as F
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Trainer:
+    def __init__(self, net):
+        self.net = net
+
+    def start(self):
+        loader = DataLoader(TensorDataset(torch.ones(8, 8), torch.ones(8).long()), batch_size=4, shuffle=True)
+        optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+        for rows, kinds in loader:
+            F.cross_entropy(self.net(rows), kinds).backward()
+            optimizer.step()
+""",
+        },
+        told=("DDP900",),
+    ),
     "a folder named by the clock when a module of the script is made, and read by another": Script(
         """
     import folders

@@ -50,8 +50,9 @@ def check(project: Project) -> Verdict | None:
     reached = reach(project)
     if trains(reached) or trains(Reach(reached.resolver, _everything(reached))):
         return None
-    if any(unit.uses.imports_by_name for unit in reached.units) and any(".backward(" in text for _, text in project.other_scripts()):
-        return None  # what trains may be imported by a name that only the run tells
+    by_name = any(unit.uses.imports_by_name or any(map(project.names, unit.uses.dotted)) for unit in reached.units)
+    if by_name and any(".backward(" in text for _, text in project.other_scripts()):
+        return None  # what trains may be imported by a name that only the run tells, or by a function of a package
     if any(name in project.broken for name in reached.imported):
         return None  # the training may be there
     count = len(reached.files)

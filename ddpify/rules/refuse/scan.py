@@ -36,6 +36,7 @@ class Uses:
     looks_up_self: bool = False
     looks_up_others: bool = False
     imports_by_name: bool = False
+    dotted: list[str] = field(default_factory=list)  # texts handed to calls that may name what a module holds: "package.module.Name"
     patterns: list[str] = field(default_factory=list)
 
     @property
@@ -297,6 +298,8 @@ def _note_name(uses: Uses, unit: Unit, node: ast.Name) -> None:
 
 def _note_call(uses: Uses, unit: Unit, node: ast.Call) -> None:
     uses.calls.append(node)
+    texts = [a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+    uses.dotted += [text for text in texts if "." in text and all(part.isidentifier() for part in text.split("."))]
     if node.args and (chain_of(node.func) or ("",))[-1] in ("import_module", "__import__"):
         name = node.args[0]
         if isinstance(name, ast.Constant) and isinstance(name.value, str) and not name.value.startswith("."):
