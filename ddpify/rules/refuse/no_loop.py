@@ -10,6 +10,7 @@ References: https://docs.pytorch.org/docs/stable/autograd.html
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Iterator
 
@@ -51,7 +52,8 @@ def check(project: Project) -> Verdict | None:
     if trains(reached) or trains(Reach(reached.resolver, _everything(reached))):
         return None
     by_name = any(unit.uses.imports_by_name or any(map(project.names, unit.uses.dotted)) for unit in reached.units)
-    if by_name and any(".backward(" in text for _, text in project.other_scripts()):
+    texts = itertools.chain((file.source.text for file in project.files.values()), (text for _, text in project.other_scripts()))
+    if by_name and any(".backward(" in text for text in texts):
         return None  # what trains may be imported by a name that only the run tells, or by a function of a package
     if any(name in project.broken for name in reached.imported):
         return None  # the training may be there
