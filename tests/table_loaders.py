@@ -2829,6 +2829,75 @@ SCRIPTS: dict[str, Script] = {
             "torchvision/datasets.py": _FETCHED,
         },
     ),
+    "batches that are moved part by part, whatever they consist of": Script(
+        """
+        class Rows(Dataset):
+            def __len__(self):
+                return 36
+
+            def __getitem__(self, i):
+                return {"row": x[i], "kind": y[i], "more": [x[i].flip(0), x[i] * 2]}
+
+
+        def moved(data, device):
+            if isinstance(data, (list, tuple)):
+                return type(data)(moved(part, device) for part in data)
+            elif isinstance(data, dict):
+                return {name: moved(part, device) for name, part in data.items()}
+            elif torch.is_tensor(data):
+                return data.to(device)
+            return data
+
+
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        net = nn.Linear(8, 2).to(device)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        feed = DataLoader(Rows(), batch_size=6, shuffle=True)
+        for epoch in range(2):
+            total = 0.0
+            for batch in feed:
+                batch = moved(batch, device)
+                loss = F.cross_entropy(net(batch["row"]) + net(batch["more"][0]), batch["kind"])
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+                total += loss.item() * len(batch["kind"])
+            print("loss", epoch, f"{total / 36:.6f}")
+        """,
+        same=("loss",),
+    ),
+    "batches whose rows a function that calls itself for each part centres": Script(
+        """
+        class Rows(Dataset):
+            def __len__(self):
+                return 36
+
+            def __getitem__(self, i):
+                return {"row": x[i], "kind": y[i]}
+
+
+        def centred(data, net):
+            if isinstance(data, dict):
+                return {name: centred(part, net) for name, part in data.items()}
+            if data.dtype == torch.long:
+                return data
+            out = net(data)
+            return out - out.mean(0)
+
+
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        feed = DataLoader(Rows(), batch_size=6, shuffle=True)
+        for epoch in range(2):
+            for batch in feed:
+                batch = centred(batch, net)
+                loss = F.cross_entropy(batch["row"], batch["kind"])
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+        told=("DDP402",),
+    ),
     "two of the loaders that one function makes, zipped before the loop": Script(
         """
         import config

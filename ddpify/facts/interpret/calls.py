@@ -32,6 +32,7 @@ _NESTED = 4  # so deep outputs are looked into that hold lists of others
 _CALLED_FOR = {"__iter__": "iter", "__next__": "next"}
 _TEXTS = ("str", "repr", "format")
 _AS_TEXT = ("__format__", "__str__", "__repr__")
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _RECURSIONS = 40  # in so many places a function is followed that is running already
 _OF_LOSSES = ("reduction", "weight", "ignore_index", "pos_weight")  # the options that say what losses average
 
@@ -491,6 +492,8 @@ def call_function(
     if len(run.stack) >= _DEPTH or run.trace.exhausted:
         run.memory.doubt()  # called from elsewhere, it is followed
         return library.mixed(args, keywords)
+    if _goes_into(run, func, args):
+        return NOTHING
     if not _followed(run, func):
         return library.mixed(args, keywords)
     bound = (
@@ -506,6 +509,7 @@ def call_function(
     frame.cls, frame.owners = func.cls, frozenset(() if func.owner is None else owners or (func.owner,))
     if func.owner is None and func.cls is not None and args and len(args[0].instances()) == len(args[0].objs) == 1:
         frame.owners = args[0].objs  # a method that a decorator calls
+    frame.given = tuple(args)
     saved = run.stack, run.breaks
     run.stack, run.breaks = (*run.stack, node), []
     quiet = isinstance(func.node, (ast.FunctionDef, ast.AsyncFunctionDef)) and any(
@@ -523,6 +527,25 @@ def call_function(
         run.memory[made, ELEMENT] = frame.yielded
         return just(made)
     return rows_of_rank(run, args, frame.returned)
+
+
+def _goes_into(run: Interpreter, func: Func, args: list[Value]) -> bool:
+    """Whether a running function calls itself for each part of a batch of which it is not known what it consists of.
+
+    It then does with each tensor what it does with one: `{k: to(v) for k, v in batch.items()}` of a dict, `batch.to(device)` of a tensor.
+    """
+    frame = next((f for f in reversed(run.frames) if f.node is func.node), None)
+    whole = {b for v in frame.given if _is_of_unknown_structure(v) for b in v.batches()} if frame is not None else set()
+    if frame is None or not whole or not any(a.batches() and a.batches() <= whole for a in args):
+        return False
+    own = {n for n in ast.walk(func.node) if isinstance(n, (ast.For, *_COMPREHENSIONS))}
+    within = any(loop.node in own and whole & {*loop.over.batches(), *loop.element.batches()} for loop in run.loops)
+    frame.goes_into |= within
+    return within
+
+
+def _is_of_unknown_structure(value: Value) -> bool:
+    return value.scale == "sample" and not value.objs and bool(value.batches())
 
 
 def _followed(run: Interpreter, func: Func) -> bool:

@@ -131,4 +131,6 @@ def run_body(run: Interpreter, func: Func, frame: Frame) -> None:
             frame.exits.append(run.memory.fork())
         if frame.exits:
             run.memory.join(frame.exits)
+        if frame.goes_into:  # what it makes of a tensor stands for what it makes of what holds tensors
+            frame.returned = Value(frozenset(), frame.returned.origins, frame.returned.scale, frame.returned.shape)
     run.frames.pop()

@@ -57,6 +57,8 @@ class Frame:
         self.returned = NOTHING
         self.yielded = NOTHING
         self.exits: list[Version] = []
+        self.given: tuple[Value, ...] = ()  # what the function is called with
+        self.goes_into = False  # whether it calls itself for each part of a batch of which it is not known what it consists of
         self.idle = False  # whether control comes here only with other settings than the script has
         self.around: Frame | None = None  # the function in which this one was defined
         self.changed: set[str] = set()  # the names whose tensors are changed in place
