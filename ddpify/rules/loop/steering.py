@@ -296,12 +296,15 @@ def _shared(context: Context, node: ast.Call) -> Change | Finding:
     ):
         return context.manual(CODE, node, _APART, _FIX)
     edit: Edit = Replace(node, f"{helper}({{0}})", (node,))
+    needs: tuple[str, ...] = ("same_on_all_ranks",)
     if (device := argument(node, None, "device")) is not None:  # it travels over the CPU, and back
-        edit = Replace(node, f"{helper}({{0}}.cpu()).to({{1}})", (node, device))
+        text, more = context.device_at(node) if isinstance(device, ast.Constant) else ("{1}", ())
+        needs += more
+        edit = Replace(node, f"{helper}({{0}}.cpu()).to({text})", (node, device))
     if paths & library.SHUFFLES:
         text = context.source(node.args[0])
         edit = InsertAfter(tree.statement(node), f"{text}[:] = {helper}({text})")
     elif isinstance(tree.parent[node], ast.Expr) and isinstance(node.func, ast.Attribute):  # drawn in place
         text = context.source(node.func.value)
         edit = InsertAfter(tree.statement(node), f"{text} = {helper}({text})")
-    return Change(CODE, _WHY, tree.shown, node, (edit,), needs=("same_on_all_ranks",))
+    return Change(CODE, _WHY, tree.shown, node, (edit,), needs=needs)
