@@ -2389,7 +2389,7 @@ SCRIPTS: dict[str, Script] = {
             loss.backward()
             sgd.step()
         """),
-    "batches of an object's own, asked by its methods, that the loss is divided by the length of": Script(
+    "batches of an object's own, asked by its methods, less their average": Script(
         """
         class Batches:
             def __init__(self, feed):
@@ -2409,14 +2409,13 @@ SCRIPTS: dict[str, Script] = {
         sgd = torch.optim.SGD(net.parameters(), lr=0.1)
         for epoch in range(2):
             batches = Batches(feed).__iter__()
-            for step in range(10):
+            for step in range(6):
                 rows, kinds = batches.__next__()
                 loss = F.cross_entropy(net(rows), kinds)
                 sgd.zero_grad()
                 loss.backward()
                 sgd.step()
         """,
-        told=("DDP402",),
     ),
     "a factor that is made of the type of the rows, those of an evaluation, too": Script(
         """

@@ -19,6 +19,7 @@ IN_WRAPS = frozenset(
         "a parameter that nobody uses",
         "experts of which a gate picks one for each sample",
         "blocks that are dropped by draws",
+        "blocks that draws leave out, within a model",
         "an early exit that is trained first",
     ]
 )
