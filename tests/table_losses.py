@@ -393,6 +393,32 @@ SCRIPTS: dict[str, Script] = {
                 sgd.step()
         """,
     ),
+    "a mean over chosen rows in a module that knows functions alone": Script(
+        """
+        from steps import train_step
+
+        feed = DataLoader(TensorDataset(x, torch.arange(44) % 3), batch_size=4, shuffle=True)
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                train_step(net, sgd, rows, kinds)
+        """,
+        files={
+            "steps.py": """\
+import torch.nn.functional as F
+
+
+def train_step(net, optimizer, rows, kinds):
+    optimizer.zero_grad()
+    out = net(rows)
+    keep = kinds != 2
+    loss = F.cross_entropy(out[keep], kinds[keep])
+    loss.backward()
+    optimizer.step()
+"""
+        },
+    ),
     "a loss of pairs, or one of single scores, by a setting": Script(
         """
         class Judge(nn.Module):

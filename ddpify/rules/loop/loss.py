@@ -355,6 +355,7 @@ def _by_weight(context: Context, node: ast.Call, loss: Value, obligations: tuple
         context.tree.shown,
         next(iter(amounts)),
         tuple(Replace(node, f"{helper}({{0}}, {escaped(amount)})", (node,)) for node, amount in amounts.items()),
+        ("import torch",) if any("torch." in amount for amount in amounts.values()) else (),
         discharges=obligations,
         needs=("mean_over_ranks",),
         redistributes=tuple((node, "mean") for node in amounts),
