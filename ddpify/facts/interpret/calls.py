@@ -535,9 +535,11 @@ def _goes_into(run: Interpreter, func: Func, args: list[Value]) -> bool:
     It then does with each tensor what it does with one: `{k: to(v) for k, v in batch.items()}` of a dict, `batch.to(device)` of a tensor.
     """
     frame = next((f for f in reversed(run.frames) if f.node is func.node), None)
-    whole = {b for v in frame.given if _is_of_unknown_structure(v) for b in v.batches()} if frame is not None else set()
-    if frame is None or not whole or not any(a.batches() and a.batches() <= whole for a in args):
+    given = zip(frame.given, args, strict=False) if frame is not None else ()
+    parts = [(v, a) for v, a in given if _is_of_unknown_structure(v) and a != v and a.batches() and a.batches() <= v.batches()]
+    if frame is None or not parts:
         return False
+    whole = {b for v, _ in parts for b in v.batches()}
     own = {n for n in ast.walk(func.node) if isinstance(n, (ast.For, *_COMPREHENSIONS))}
     within = any(loop.node in own and whole & {*loop.over.batches(), *loop.element.batches()} for loop in run.loops)
     frame.goes_into |= within
