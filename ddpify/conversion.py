@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal
 from ddpify import comments
 from ddpify.choices import refuse
 from ddpify.errors import DdpifyError, Where
+from ddpify.facts import origins
 from ddpify.frame_memory import with_large_frame
 from ddpify.options import Options
 from ddpify.progress import doing
@@ -208,12 +209,16 @@ def convert(source: str | bytes | Path, options: Options | None = None, *, path:
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Lets no garbage be looked for: nearly all that is made is needed to the end, and the search takes a fifth of the time."""
+    """Lets no garbage be looked for: nearly all that is made is needed to the end, and the search takes a fifth of the time.
+
+    What is kept of sets of origins is let go of then.
+    """
     collected = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
+        origins.forget()
         if collected:
             gc.enable()
 

@@ -16,6 +16,7 @@ import pytest
 import ddpify
 from ddpify import DdpifyError, Options
 from ddpify.conversion import convert
+from ddpify.facts import origins
 from ddpify.records import replace
 from ddpify.report import terminal
 from ddpify.report.rule import all_rules
@@ -340,3 +341,18 @@ def test_a_line_for_each_rule_and_no_more_than_twelve() -> None:
 
 def test_the_templates_are_found() -> None:
     assert template_dir().is_dir()
+
+
+def test_nothing_is_kept_of_a_conversion() -> None:
+    trained = """\
+import torch
+
+net = torch.nn.Linear(2, 1)
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(2):
+    for rows in torch.utils.data.DataLoader(torch.ones(8, 2), batch_size=2, shuffle=True):
+        net(rows).mean().backward()
+        sgd.step()
+"""
+    assert ddpify.convert(trained).changes
+    assert not any((origins._KINDS, origins._UNIONS, origins._PARTS))

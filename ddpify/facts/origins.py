@@ -1,6 +1,6 @@
 """What values were computed from: sets of origins, which grow to thousands in a deep model and of which few differ.
 
-What is asked of a set more than once is kept until a run over a project is over.
+What is asked of a set more than once is kept until a conversion is over.
 """
 
 from __future__ import annotations
