@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Literal
 from ddpify import comments
 from ddpify.choices import refuse
 from ddpify.errors import DdpifyError, Where
-from ddpify.facts import origins
 from ddpify.frame_memory import with_large_frame
 from ddpify.options import Options
 from ddpify.progress import doing
@@ -213,6 +212,8 @@ def _uncollected() -> Iterator[None]:
 
     What is kept of sets of origins is let go of then.
     """
+    from ddpify.facts import origins
+
     collected = gc.isenabled()
     gc.disable()
     try:
