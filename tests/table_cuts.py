@@ -742,7 +742,8 @@ SCRIPTS: dict[str, Script] = {
             rows, kinds = x[idx], y[idx]
 """
         + _STEP,
-        told=("DDP103",),
+        stand_ins={"toolbox.py": "import torch\n\n\ndef seed_all(seed):\n    torch.manual_seed(seed)\n"},
+        apart=("trajectory",),
     ),
     "samples of a distribution beside noise": Script(
         """

@@ -398,4 +398,65 @@ _STATEFUL = {
     )
 }
 
-SCRIPTS: dict[str, Script] = on_three({**_OF_MODELS, **_IGNORED, **_OF_SOURCE, **_OF_GRAPHS, **_SHARED_BY_HAND, **_STATEFUL}, 42)
+_CORPORA = """\
+import numpy
+
+
+class Corpus:
+    def __init__(self, rows, kinds):
+        self.rows, self.kinds = rows, kinds
+
+    def shuffle(self):
+        order = numpy.random.permutation(len(self.rows))
+        return Corpus(self.rows[order], self.kinds[order])
+
+    def sample(self, frac):
+        return self.shuffle()
+"""
+_TRAINED = """
+train = TensorDataset(data.rows[:36], data.kinds[:36])
+net = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 2))
+sgd = torch.optim.SGD(net.parameters(), lr=0.5)
+for epoch in range(2):
+    for rows, kinds in DataLoader(train, batch_size=6):
+        loss = F.cross_entropy(net(rows), kinds)
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+print("seen", data.rows[:36].sum().item())
+"""
+_TUNED = """
+class Tuned(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.head = nn.Linear(8, 8), nn.Linear(8, 2)
+
+    def forward(self, rows):
+        return self.head(torch.tanh(self.body(rows)))
+
+    def parameters(self, recurse=True):
+        return self.head.parameters()
+
+torch.manual_seed(3)
+net = Tuned()
+net.train()
+sgd = torch.optim.SGD(net.parameters(), lr=0.5)
+for epoch in range(2):
+    for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=6):
+        loss = F.cross_entropy(net(rows), kinds)
+        net.zero_grad()
+        loss.backward()
+        sgd.step()
+print("body", net.body.weight.sum().item())
+"""
+_DRAWN: dict[str, Script] = {
+    "an order that a package's data set draws": Script(
+        "from corpora import Corpus\n\ndata = Corpus(x, y).shuffle()\n" + _TRAINED, stand_ins={"corpora.py": _CORPORA}
+    ),
+    "rows of a table that are drawn": Script(
+        "import pandas\n\ndata = pandas.Corpus(x, y).sample(frac=1)\n" + _TRAINED, stand_ins={"pandas.py": _CORPORA}
+    ),
+    "parameters that a model chooses itself": Script(_TUNED, ("body",)),
+}
+
+SCRIPTS: dict[str, Script] = on_three({**_OF_MODELS, **_IGNORED, **_OF_SOURCE, **_OF_GRAPHS, **_SHARED_BY_HAND, **_STATEFUL, **_DRAWN}, 42)

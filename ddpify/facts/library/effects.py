@@ -16,7 +16,7 @@ HANDLERS = frozenset(f"logging.{name}" for name in _HANDLERS)
 _LOG_LEVELS = "info debug warning warn error critical log exception".split()
 _PRINTS = """
     print pprint.pprint pprint.pp loguru.logger sys.stdout sys.stderr torchsummary.summary torchsummary.summary_string
-    torchinfo.summary IPython.display prettytable rich.print rich.print_json tqdm.tqdm.write
+    torchinfo.summary torch_geometric.logging.log IPython.display prettytable rich.print rich.print_json tqdm.tqdm.write
 """.split()
 _WRITES = """
     torch.save torch.jit.save torch.export.save torch.onnx.export dill.dump dill.dump_session dill.dump_module cloudpickle.dump json.dump
@@ -24,7 +24,7 @@ _WRITES = """
     numpy.savetxt scipy.io.savemat scipy.misc.imsave
     safetensors.torch.save safetensors.torch.save_file safetensors.torch.save_model cv2.imwrite cv2.imwritemulti imageio matplotlib seaborn
     shutil os.remove os.removedirs os.rename os.renames os.replace os.unlink os.rmdir os.system
-    wandb tensorboard_logger mlflow neptune comet_ml clearml
+    wandb torch_geometric.logging.init_wandb tensorboard_logger mlflow neptune comet_ml clearml
 """.split()
 _NONE = """
     shutil.which shutil.disk_usage shutil.get_terminal_size imageio.imread imageio.v2.imread imageio.v3.imread

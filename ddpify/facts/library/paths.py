@@ -24,11 +24,29 @@ SHARED_BY_HAND = {  # loaders that are not edited: why each rank needs a share, 
         "create_loader(..., batch_size=B // world_size, distributed=True), and loader.sampler.set_epoch(epoch) before each epoch",
     ),
 }
+SEEDS_ALL = frozenset(  # these seed the generators of torch, numpy and Python
+    """
+        transformers.set_seed transformers.trainer_utils.set_seed accelerate.utils.set_seed diffusers.training_utils.set_seed
+        torch_geometric.seed_everything torch_geometric.seed.seed_everything monai.utils.set_determinism monai.utils.misc.set_determinism
+        pytorch_lightning.seed_everything lightning.seed_everything lightning.pytorch.seed_everything timm.utils.random_seed
+    """.split()
+)
 NO_DRAWS = tuple(  # what makes or seeds generators, by the ends of their paths
     "seed default_rng RandomState Generator Random SystemRandom get_state set_state getstate setstate".split()
 )
-GENERATORS = ("generator", "random_state")  # the arguments that say what a function draws from
+GENERATORS = ("generator", "random_state", "seed")  # the arguments that say what a function draws from
+ORDERING: dict[str, dict[str, tuple[str, ...]]] = {  # methods that draw an order or a part of the data, by package ("": any other)
+    "shuffle": {
+        "torch_geometric": ("torch",),
+        "datasets": ("numpy",),
+        **dict.fromkeys("random numpy torch torchdata tensorflow keras webdataset".split(), ()),  # by its own generator, or when read
+        "": ("numpy", "random", "torch"),
+    },
+    "train_test_split": {"datasets": ("numpy",)},
+    "sample": {"pandas": ("numpy",)},
+}
 SHUFFLES = frozenset(("random.shuffle", "numpy.random.shuffle"))
+DOWNLOADS = ("torch_geometric.datasets.", "ogb.")  # the data sets of these packages fetch what is missing, without being asked to
 LISTINGS = frozenset(("os.listdir", "os.scandir", "os.walk", "glob.glob", "glob.iglob"))  # in an order that the disk decides
 
 # ------------------------------------------------------------------------------------------------ processes

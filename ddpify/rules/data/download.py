@@ -1,6 +1,7 @@
 """Let one rank of each node download, the others wait.
 
-What it does: a statement that makes a data set with `download=True` goes under `with first_on_node():`, with the `with` around it.
+What it does: a statement that makes a data set with `download=True`, or one of those that fetch what is missing unasked, goes under
+    `with first_on_node():`, with the `with` around it.
 Why: all ranks would write the same files at once, and read them half-written.
 Safety: safe; the barrier is passed once by every rank.
 References: https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.barrier
@@ -12,6 +13,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Under
+from ddpify.facts import library
 from ddpify.facts.barriers import one_rank_ahead
 from ddpify.facts.model import Class, Func
 from ddpify.facts.tree import Tree
@@ -34,6 +36,14 @@ EXAMPLES: tuple[Example, ...] = (
         frame="start",
     ),
     Example(
+        "a function of a package whose data sets download",
+        "def lines():\n"
+        "    from torch_geometric.datasets.utils import read_lines\n"
+        '    return read_lines("rows.txt")\n'
+        "rows = lines()\n",
+        frame="start",
+    ),
+    Example(
         "a download in a function that is not called",
         "def prepare():\n"
         '    return datasets.MNIST("data", download=True)\n',
@@ -44,6 +54,21 @@ EXAMPLES: tuple[Example, ...] = (
         'digits = datasets.MNIST("data", train=True, download=True)\n',
         "with first_on_node():\n"
         '    digits = datasets.MNIST("data", train=True, download=True)\n',
+        frame="start",
+    ),
+    Example(
+        "a data set that downloads what is missing",
+        "def prepare():\n"
+        "    from torch_geometric.datasets import TUDataset\n"
+        '    graphs = TUDataset("data", name="MUTAG")\n'
+        "    return graphs\n"
+        "graphs = prepare()\n",
+        "def prepare():\n"
+        "    from torch_geometric.datasets import TUDataset\n"
+        "    with first_on_node():\n"
+        '        graphs = TUDataset("data", name="MUTAG")\n'
+        "    return graphs\n"
+        "graphs = prepare()\n",
         frame="start",
     ),
 )  # fmt: skip
@@ -116,7 +141,11 @@ def _guard(context: Context, download: _Download, done: set[ast.stmt]) -> Iterat
             yield context.manual(CODE, download.node, _AT_ONCE, f"move it into a statement of its own under `{header}:`")
 
 
-def _downloads(node: ast.Call) -> bool:
+def _downloads(context: Context, node: ast.Call) -> bool:
+    """Whether a call is asked to download, or makes a data set that always does."""
+    paths = context.facts.after.value(node.func).paths()
+    if any(path.startswith(library.DOWNLOADS) and path.rpartition(".")[2][:1].isupper() for path in paths):
+        return True
     value = argument(node, None, "download")
     return value is not None and not (isinstance(value, ast.Constant) and not value.value)
 
@@ -124,19 +153,19 @@ def _downloads(node: ast.Call) -> bool:
 def _by_itself(context: Context, node: ast.Call) -> bool:
     """Whether a call downloads, and is none of the project's own, of which a call inside it is the one to guard."""
     own = [o for o in context.facts.after.value(node.func).objs if isinstance(o, (Class, Func))]
-    return _downloads(node) and all(_hands_on(context, o) for o in own)
+    return _downloads(context, node) and all(_hands_on(context, o) for o in own)
 
 
 def _hands_on(context: Context, own: Class | Func) -> bool:
     """Whether a class of the project is a data set of a library, and hands `download` on by its place, so that none stands in it."""
-    if not isinstance(own, Class) or any(_downloads(n) for n in ast.walk(own.node) if isinstance(n, ast.Call)):
+    if not isinstance(own, Class) or any(_downloads(context, n) for n in ast.walk(own.node) if isinstance(n, ast.Call)):
         return False
     return any(".datasets." in base for base in context.facts.after.interpreter.library_bases(own))
 
 
-def downloads(node: ast.expr) -> bool:
+def downloads(context: Context, node: ast.expr) -> bool:
     """Whether evaluating an expression may download."""
-    return any(isinstance(n, ast.Call) and _downloads(n) for n in ast.walk(node))
+    return any(isinstance(n, ast.Call) and _downloads(context, n) for n in ast.walk(node))
 
 
 def before_loader(context: Context, dataset: ast.expr) -> bool:

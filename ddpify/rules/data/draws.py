@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 
 from ddpify.edits import Under
 from ddpify.facts import library
-from ddpify.facts.model import NOTHING, Class, Ext, Func, Module, New, Obj
+from ddpify.facts.model import NOTHING, Call, Class, Ext, Func, Method, Module, New, Obj, Part, Value, paths_of
 from ddpify.facts.names import canonical
+from ddpify.facts.origins import only
 from ddpify.records import dataclass, field
 from ddpify.rules.base import Change
 from ddpify.rules.context import Context
@@ -23,6 +24,7 @@ _TORCH = frozenset(
 _SEEDING = frozenset(("numpy.random.seed", "random.seed", "torch.seed", *(f"numpy.random.{n}" for n in _OWN), "random.Random"))
 _UNSHARED = ("time.", "datetime.", "secrets.", "uuid.", "os.urandom", "os.getpid", "random.SystemRandom", "torch.seed", "socket.")
 IMPORTS = {"numpy": "import numpy as np", "random": "import random"}  # of the generators beside torch's
+_GENERATORS = frozenset(("torch", "numpy", "random", "sklearn"))  # packages whose generators are seeded one by one
 _COMPUTES = (
     *(f"sklearn.{n}." for n in ("preprocessing", "metrics", "feature_extraction", "base", "utils.class_weight")),
     *(f"scipy.{n}." for n in ("io", "signal", "ndimage", "special", "spatial", "interpolate", "linalg", "fft", "misc", "integrate")),
@@ -138,6 +140,31 @@ def of(context: Context, objs: frozenset[Obj] | frozenset[New]) -> Draws:
     for obj in objs:
         draws.instance(obj)
     return draws
+
+
+def of_method(call: Call) -> tuple[str, ...]:
+    """The generators that a method of a library's object draws an order from, as its package says: `dataset.shuffle()`."""
+    packages = library.ORDERING.get(call.method)
+    known = any(not isinstance(o, (Method, Part)) for o in call.func.objs)  # a function, or of the project
+    if packages is None or known or (call.method == "shuffle" and call.node.args):  # a list that a generator shuffles, or a seed
+        return ()
+    made_by = (o.of[0] if isinstance(o.of, tuple) else o.of for o in only(call.receiver.origins, "from", "method"))
+    objs = (*call.receiver.objs, *(o for o in made_by if isinstance(o, (New, Part))))
+    roots = {path.partition(".")[0] for path in paths_of(Value(frozenset(objs)))} - {""}
+    if call.method == "sample" and "frac" in call.keywords:
+        roots.add("pandas")
+    return next((packages[root] for root in sorted(roots) if root in packages), packages.get("", ()))
+
+
+def seed_of(call: Call) -> ast.expr | None:
+    """What a call that seeds is given."""
+    return next(iter(call.node.args), None) or next((k.value for k in call.node.keywords if k.arg == "seed"), None)
+
+
+def seeds_all(call: Call) -> bool:
+    """Whether a function of another library seeds all generators, as is known or as its name says."""
+    paths = [p for p in call.func.paths() if p.partition(".")[0] not in _GENERATORS]
+    return any(p in library.SEEDS_ALL or "seed" in p.rpartition(".")[2] for p in paths)
 
 
 def made_apart(context: Context, objs: Iterable[New]) -> bool:

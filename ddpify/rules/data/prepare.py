@@ -232,7 +232,7 @@ def _worth_it(context: Context, paths: Paths, touched: list[Touch], node: ast.st
 def _free(context: Context, node: ast.stmt, calls: list[Call]) -> bool:
     """Whether a statement can be prepared in turns, and no library downloads in it, which is the concern of DDP302."""
     of_library = (call for call in calls if not any(isinstance(o, (Class, Func)) for o in call.func.objs))
-    return free(context, node, calls) and not any(downloads(call.node) for call in of_library)
+    return free(context, node, calls) and not any(downloads(context, call.node) for call in of_library)
 
 
 def _acting(context: Context, call: Call) -> ast.stmt | None:

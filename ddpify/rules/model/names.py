@@ -94,6 +94,10 @@ _SAME = frozenset(
 )
 
 
+_REACHED = frozenset("train training apply forward __call__ no_sync module register_comm_hook join".split())
+"""What of `_SAME` the wrapper has itself or asks the model inside for, so that a model's own is reached."""
+
+
 _READ = frozenset("state_dict load_state_dict get items keys values".split()) | _SAME - {
     "forward"
 }  # what reads an object, and does not run it
@@ -386,7 +390,7 @@ def _attribute(context: Context, node: ast.Attribute) -> Iterator[Change | Findi
             yield Change(CODE, why, context.tree.shown, node, (edit,))
         if keys:
             yield from _unprefixed_keys(context, node)
-    elif node.attr in _SAME:
+    elif node.attr in _SAME and not (node.attr not in _REACHED and _is_own(context, node)):
         return
     elif wrapped is None:
         if not isinstance(node.value, ast.IfExp) and not (keys and _is_chosen_by_callers(context, node)):  # the script says which
@@ -400,6 +404,13 @@ def _attribute(context: Context, node: ast.Attribute) -> Iterator[Change | Findi
             node.value,
             "DDP hides the model's attributes and adds `module.` to the keys of its state dict: use the model inside",
         )
+
+
+def _is_own(context: Context, node: ast.Attribute) -> bool:
+    """Whether a model's class has a method of its own in the place of one that all modules have."""
+    run = context.facts.after
+    models = (o for o in run.unwrap(run.value(node.value)) if isinstance(o, New) and o.cls is not None)
+    return any(run.interpreter.find(o.cls, node.attr) is not None for o in models if o.cls is not None)
 
 
 def _is_chosen_by_callers(context: Context, keys: ast.Attribute) -> bool:

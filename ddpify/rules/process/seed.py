@@ -16,7 +16,7 @@ from collections.abc import Container, Iterator
 
 from ddpify.edits import InsertBefore, Replace
 from ddpify.facts import batch_source, library
-from ddpify.facts.model import NOTHING, Call, Class, Func, New, Obj
+from ddpify.facts.model import NOTHING, Call, New, Obj
 from ddpify.facts.tree import is_main_test, walked
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
@@ -45,6 +45,14 @@ EXAMPLES: tuple[Example, ...] = (
         "\n"
         "    def __getitem__(self, index):\n"
         "        return torch.randn(8), index % 2\n",
+        frame="start",
+    ),
+    Example(
+        "a method of the script's own that is called like one that draws",
+        "class Deck:\n"
+        "    def shuffle(self):\n"
+        "        return self\n"
+        "cards = Deck().shuffle()\n",
         frame="start",
     ),
     Example(
@@ -106,6 +114,26 @@ EXAMPLES: tuple[Example, ...] = (
         "    train(epoch)\n",
         frame="loop",
     ),
+    Example(
+        "a function of a package that seeds all generators",
+        "def seed_all():\n"
+        "    from transformers import set_seed\n"
+        "    set_seed(1)\n"
+        "seed_all()\n"
+        "for epoch in range(9):\n"
+        "    train(epoch)\n",
+        "def seed_all():\n"
+        "    from transformers import set_seed\n"
+        "    set_seed(1)\n"
+        "seed_all()\n"
+        "if rank != 0:\n"
+        "    torch.manual_seed(torch.initial_seed() + rank)\n"
+        "    np.random.seed(torch.initial_seed() % 2**32)\n"
+        "    random.seed(torch.initial_seed() % 2**32)\n"
+        "for epoch in range(9):\n"
+        "    train(epoch)\n",
+        frame="loop",
+    ),
 )  # fmt: skip
 
 
@@ -139,7 +167,7 @@ def unseeded(context: Context) -> list[tuple[Call, str]]:
     training = context.facts.training_loops
     trains = [call for call in run.trace.calls if any(loop.node in training for loop in call.loops)]
     early = [call for call in run.trace.calls if call.order <= first and not any(loop.node in training for loop in call.loops)]
-    out = [(call, root) for call in early for path in call.func.paths() if (root := _unseeded_generator(context, call, path))]
+    out = [(call, root) for call in early for root in dict.fromkeys(_drawn_from(call)) if _is_unseeded(context, call, root)]
     out += [(call, "torch") for call in early if _drawn_and_copied(context, call)][:1]
     feeding = set(context.facts.feeding)
     trains += [call for call in early if any(v.batches() & feeding for v in call.args)]  # what is computed of the training data before
@@ -147,29 +175,31 @@ def unseeded(context: Context) -> list[tuple[Call, str]]:
     return out + [(call, "torch") for call in trains if any(drawn[obj] for obj in call.func.objs)][:1]
 
 
-def _unseeded_generator(context: Context, call: Call, path: str) -> str:
-    """The generator that a call of a library's function draws from, where nothing seeds it; empty where it draws from none."""
-    root = path.partition(".")[0]
-    if not path.startswith(_DRAWS) or path.endswith(library.NO_DRAWS) or root not in _SEEDS:
-        return ""
+def _drawn_from(call: Call) -> Iterator[str]:
+    """The generators that the call of a library's function or method draws from."""
+    yield from draws.of_method(call)
+    for path in sorted(call.func.paths()):
+        root = path.partition(".")[0]
+        in_order = "make_" not in path and "shuffle" not in call.keywords
+        unordered = root == "sklearn" and in_order and not path.endswith(("train_test_split", "ShuffleSplit", "shuffle"))
+        if root in _SEEDS and path.startswith(_DRAWS) and not path.endswith(library.NO_DRAWS) and not unordered:
+            yield root
+
+
+def _is_unseeded(context: Context, call: Call, root: str) -> bool:
+    """Whether all ranks draw by themselves from a generator that nothing seeds."""
     if _seeded(context, _SEEDS[root], call) or any(k in call.keywords for k in library.GENERATORS):
-        return ""
+        return False
     if _inside_module(context, call) and not _in_a_buffer(context, call):
-        return ""
-    if any(o.kind == "rank" for _, value in call.tests for o in value.origins):
-        return ""  # drawn by some ranks, for themselves
-    in_order = "make_" not in path and "shuffle" not in call.keywords
-    if root == "sklearn" and in_order and not path.endswith(("train_test_split", "ShuffleSplit", "shuffle")):
-        return ""
-    return root
+        return False
+    return not any(o.kind == "rank" for _, value in call.tests for o in value.origins)  # drawn by some ranks, for themselves
 
 
 def _seeded(context: Context, seed: str, draw: Call) -> bool:
     """Whether a generator has been seeded by the script when something is drawn, whatever it was asked to do."""
     tests = {node for node, _ in draw.tests}
-    return any(
-        c.order < draw.order and all(node in tests or is_main_test(node) for node, _ in c.tests) for c in context.facts.after.calls_of(seed)
-    )
+    calls = [c for path in (seed, *library.SEEDS_ALL) for c in context.facts.after.calls_of(path)]
+    return any(c.order < draw.order and all(node in tests or is_main_test(node) for node, _ in c.tests) for c in calls)
 
 
 def _drawn_and_copied(context: Context, call: Call, again: bool = False) -> set[New]:
@@ -246,13 +276,11 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     run = context.facts.after
     yield from _undisclosed(context)
     drawn_by_hand = any(o.path == batch_source.DRAW for o in context.facts.feeding)  # what one rank draws, the others must not
-    if drawn_by_hand:
-        yield from _hidden(context)
     unshared = unseeded(context)
     if unshared and not any("agree_on_seed" in c.method for c in run.trace.calls):
         yield _from_rank_zero(context, unshared)
     paths = _OTHER_SEEDS.union(_SEEDS.values()) if drawn_by_hand else frozenset(_SEEDS.values())
-    seeds = [c for c in run.trace.calls if c.node.args and c.func.paths() & paths]
+    seeds = [c for c in run.trace.calls if draws.seed_of(c) is not None and (c.func.paths() & paths or draws.seeds_all(c))]
     restored = [c for c in run.trace.calls if c.func.paths() & _RESTORES.keys() and not _of_a_helper(context, c)]
     yield from _made_again(context, seeds)
     if not (seeds or unshared or restored):
@@ -289,7 +317,7 @@ def _reseeded(context: Context, seeds: list[Call], unshared: list[str], restored
     repeated |= {c.node: c for c in seeds if _is_in(c, around)}
     for call in repeated.values():
         yield _per_rank(context, call)
-    generators = _generators([c for c in seeds if c.node not in repeated], unshared, restored)
+    generators = _generators(context, [c for c in seeds if c.node not in repeated], unshared, restored)
     lines, imports = _seed_lines(context, node, generators)
     if lines:
         rank = context.names["rank"]
@@ -333,12 +361,14 @@ def _is_in(call: Call, loops: Container[ast.AST]) -> bool:
     return any(loop.node in loops for loop in call.loops)
 
 
-def _generators(seeds: list[Call], unshared: list[str], restored: list[Call]) -> set[str]:
+def _generators(context: Context, seeds: list[Call], unshared: list[str], restored: list[Call]) -> set[str]:
     """The generators in use: those that are seeded, those that nothing seeds and those whose state is taken up, with torch's."""
+    imported = {n.name for t in context.facts.trees.values() for n in t.of(ast.alias) if isinstance(t.parent[n], ast.Import)}
     seeded = {path for call in seeds for path in call.func.paths()}
     used = {root for root, path in _SEEDS.items() if path in seeded} | set(unshared)
     used |= {_RESTORES[path] for call in restored for path in call.func.paths() if path in _RESTORES}
     used |= {"torch"} if unshared or restored else set()
+    used |= {"torch", *({"numpy", "random"} & imported)} if any(map(draws.seeds_all, seeds)) else set()
     return {"numpy" if root == "sklearn" else root for root in used}
 
 
@@ -372,23 +402,13 @@ def _of_a_helper(context: Context, call: Call) -> bool:
 
 def _per_rank(context: Context, call: Call) -> Change | Finding:
     """A seed that is set again and again while training."""
-    seed = call.node.args[0]
+    seed = draws.seed_of(call) or call.node
     if not context.facts.is_edited(seed):
         why = "the seed is set during training: all ranks would draw the same dropout, noise and augmentation from here on"
         return context.manual(CODE, seed, why, f"{ast.unparse(seed)} + 1000 * dist.get_rank()", level=Safety.REVIEW)
     why = "the seed is set during training: with the rank added, each rank goes on drawing different numbers"
     edit = Replace(seed, f"{{0}} + 1000 * {context.names['rank']}", (seed,))
     return Change(CODE, why, context.tree.shown, seed, (edit,), level=Safety.NOTE)
-
-
-def _hidden(context: Context) -> Iterator[Finding]:
-    """Functions of a library that may seed all ranks alike."""
-    known = {*_SEEDS.values(), *_OTHER_SEEDS, "torch.initial_seed", "torch.seed"}
-    why = "this may give all ranks the same seed: they would all draw the same batches"
-    fix = f"seed torch, numpy and random one by one, each with + {context.names['rank']}"
-    for call in context.facts.after.trace.calls:
-        if "seed" in call.method and not (call.func.paths() & known) and not any(isinstance(o, (Class, Func)) for o in call.func.objs):
-            yield context.manual(CODE, call.node, why, fix)
 
 
 def _undisclosed(context: Context) -> Iterator[Change | Finding]:
@@ -407,8 +427,8 @@ def _of_own_seed(context: Context) -> Iterator[Change | Finding]:
     first = min((loop.backward.order for loop in context.facts.loops), default=0)
     done = set[ast.AST]()
     for call in context.facts.after.trace.calls:
-        seed = next(iter(call.node.args), None) or next((k.value for k in call.node.keywords if k.arg == "seed"), None)
-        if seed is None or call.node in done or call.order > first or not call.func.paths() & _SEEDED_BY_SYSTEM.union(_SEEDS.values()):
+        seed, known = draws.seed_of(call), call.func.paths() & _SEEDED_BY_SYSTEM.union(_SEEDS.values())
+        if seed is None or call.node in done or call.order > first or not (known or draws.seeds_all(call)):
             continue
         value = context.facts.after.value(seed)
         if value.of_kind("rank") or not context.differs(value):
@@ -476,4 +496,5 @@ def _bound(context: Context, root: str, place: ast.AST) -> tuple[str, str]:
             if isinstance(tree.parent[node], ast.Import) and node.name == want:
                 name = node.asname or node.name
                 return f"{name}{attribute}", "" if tree is here else f"import {want}" + (f" as {name}" if name != want else "")
-    return "", ""
+    usual = draws.generator_name(context, want) if want else None
+    return (usual, draws.IMPORTS[want]) if usual and want else ("", "")
