@@ -1536,3 +1536,38 @@ SCRIPTS |= {
     ),
     "a backward whose gradients are thrown away goes first": THROWN_AWAY,
 }
+SCRIPTS["gradients that an optimizer scales by what its hooks have seen"] = Script(
+    LOADER
+    + """
+    class Whitened(torch.optim.Optimizer):
+        def __init__(self, net, lr=0.1):
+            super().__init__(net.parameters(), {"lr": lr})
+            self.layers, self.seen = [], {}
+            for layer in net.modules():
+                if layer.__class__.__name__ == "Linear":
+                    self.layers.append(layer)
+                    layer.register_forward_pre_hook(self.look)
+
+        def look(self, layer, inputs):
+            rows = inputs[0].detach()
+            self.seen[layer] = rows.t() @ rows / rows.size(0)
+
+        def step(self):
+            for layer in self.layers:
+                shape = torch.eye(layer.in_features, dtype=layer.weight.dtype) + self.seen[layer]
+                layer.weight.grad.data.copy_(layer.weight.grad.data @ torch.inverse(shape))
+            for group in self.param_groups:
+                for p in group["params"]:
+                    p.data.add_(p.grad.data, alpha=-group["lr"])
+
+
+    model = nn.Sequential(nn.Linear(8, 8), nn.Sequential(nn.Tanh(), nn.Linear(8, 2)))
+    optimizer = Whitened(model)
+    for epoch in range(2):
+        for rows, labels in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), labels).backward()
+            optimizer.step()
+    """,
+    told=("DDP201", "DDP408"),
+)

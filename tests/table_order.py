@@ -322,3 +322,52 @@ def train(dataset):
         apart=("trajectory",),
     ),
 }  # fmt: skip
+# Words whose order in a set differs from rank to rank, as that of strings does from process to process.
+WORDS = """
+import os
+
+
+class Word(str):
+    def __hash__(self):
+        return hash((os.environ.get("RANK", "0"), str(self)))
+
+
+def word_tokenize(text):
+    return [Word(word) for word in text.split()]
+"""
+SETS = """
+    from nltk import word_tokenize
+
+
+    def numbered(words):
+        out = []
+        for word in words:
+            out.append(word)
+        return out
+
+
+    kinds = word_tokenize("cat dog bird horse fish owl bee ant cat dog bird horse")
+    row = {kind: i for i, kind in enumerate(kinds[:8])}
+    %s
+    loader = DataLoader(TensorDataset(torch.stack([x[row[name]] for name in names])), batch_size=8, shuffle=True)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(12):
+        for (data,) in loader:
+            loss = model(data).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+SCRIPTS |= {
+    f"{way} gives the order of the samples": Script(SETS % line, stand_ins={"nltk.py": WORDS})
+    for way, line in {
+        "what joins two sets": "names = list(set(kinds[:5]) | set(kinds[5:]))",
+        "the union of sets": "names = list(set(kinds[:5]).union(kinds[5:]))",
+        "a comprehension of a set": "names = [*{kind for kind in kinds}]",
+        "a loop over a set": "names = numbered(frozenset(kinds))",
+        "a set sorted by a key": "names = sorted(set(kinds), key=lambda kind: len(kind) > 9)",
+        "a set that a list goes on with": "names = []; names += set(kinds)",
+        "a set that is zipped": "names = list(dict(zip(set(kinds), range(8))))",
+    }.items()
+}

@@ -70,8 +70,8 @@ def evaluate_list(run: Interpreter, node: ast.List | ast.Set) -> Value:
 
 
 def listed(run: Interpreter, node: ast.AST, items: list[Value]) -> Value:
-    """The list of some values that is made at a node."""
-    obj = run.objects.new("list", node, run.stack)
+    """The list, or set, of some values that is made at a node."""
+    obj = run.objects.new("set" if isinstance(node, ast.Set) else "list", node, run.stack)
     run.memory[obj, ELEMENT] = join(items)
     for i, item in enumerate(items):
         run.memory[obj, str(i)] = item

@@ -252,7 +252,7 @@ def evaluate_comprehension(run: Interpreter, node: ast.ListComp | ast.SetComp | 
     run.loops = outer
     if saved is not None:
         run.frame.local = saved
-    obj = run.objects.new("dict" if isinstance(node, ast.DictComp) else "list", node, run.stack)
+    obj = run.objects.new({ast.DictComp: "dict", ast.SetComp: "set"}.get(type(node), "list"), node, run.stack)
     run.memory[obj, ELEMENT] = item
     for k in keys:
         run.memory[obj, k] = item

@@ -55,6 +55,8 @@ def binary(run: Interpreter, op: ast.operator, left: Value, right: Value, node: 
     """What an operator makes of two values."""
     if (given := by_class(run, op, left, right, node) or by_class(run, op, right, left, node, "r")) is not None:
         return given
+    if (united := _united(run, op, left, right, node)) is not None:
+        return united
     texts = [o for o in (literal(left), literal(right)) if isinstance(o, str)]
     if isinstance(op, ast.Add) and (joined := joined_texts([left, right])):
         return Value(joined, left.origins | right.origins)
@@ -108,6 +110,19 @@ def binary(run: Interpreter, op: ast.operator, left: Value, right: Value, node: 
     if scale == "sum" and isinstance(op, (ast.Add, ast.Sub)) and constant.scale is None and _of_all(constant):
         scale = "other"  # a total and a term that is the same on every rank: no one factor fits
     return Value(frozenset(), origins, scale, found.shape)
+
+
+def _united(run: Interpreter, op: ast.operator, left: Value, right: Value, node: ast.AST) -> Value | None:
+    """The set that an operator makes of sets, or of the keys of dicts; None where it makes something else."""
+    kinds = {o.path for v in (left, right) for o in v.instances()}
+    views = isinstance(op, (ast.BitOr, ast.BitAnd, ast.BitXor)) and kinds == {"list"}
+    if not (views or (isinstance(op, (ast.BitOr, ast.BitAnd, ast.BitXor, ast.Sub)) and "set" in kinds)):
+        return None
+    made = run.objects.new("set", node, run.stack)
+    run.memory[made, ELEMENT] = join([run.element(v) for v in ((left,) if isinstance(op, ast.Sub) else (left, right))])
+    value = Value(frozenset((made,)), library.mixed([left, right], {}).origins)
+    run.events.append((Kind.MAKE, node, None, value))
+    return value
 
 
 def add(run: Interpreter, left: Value, right: Value, node: ast.AST) -> Value:

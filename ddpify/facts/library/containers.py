@@ -12,7 +12,6 @@ from ddpify.facts.library.flow import texts_of
 from ddpify.facts.library.paths import DICTS
 from ddpify.facts.library.row import Rule, Use
 from ddpify.facts.model import NOTHING, Lit, New, Obj, Tup, Value, join, just, origins_of
-from ddpify.facts.origins import Origin
 from ddpify.facts.tree import is_main_test
 
 if TYPE_CHECKING:
@@ -57,8 +56,14 @@ def default_dict(use: Use) -> Value:
 def unordered(use: Use) -> Value:
     """A set of what is gone through."""
     obj = use.instance("set")
-    entry = use.run.element(use.args[0]) if use.args else NOTHING
-    use.run.memory[obj, "[]"] = Value(entry.objs, entry.origins | {Origin("unordered", use.node)}, entry.scale, entry.shape)
+    use.run.memory[obj, "[]"] = use.run.element(use.args[0]) if use.args else NOTHING
+    return just(obj)
+
+
+def _united(use: Use) -> Value:
+    """`union`, `intersection` and the like: another set, of what the set and the arguments hold."""
+    obj, others = use.instance("set"), use.args if use.name not in ("difference", "copy") else []
+    use.run.memory[obj, "[]"] = join([use.run.element(v) for v in (just(use.of), *others)])
     return just(obj)
 
 
@@ -252,6 +257,10 @@ METHODS: dict[str, Rule] = {
     "items": lambda use: _view(use, just(Tup((_key(use), _any_entry(use))))),
     **dict.fromkeys(("get", "pop", "popleft", "popitem"), _removed_entry),
     "": _unknown,
+}
+SET_METHODS: dict[str, Rule] = {
+    **METHODS,
+    **dict.fromkeys("copy union intersection difference symmetric_difference".split(), _united),
 }
 ATTRIBUTE_DICT_METHODS: dict[str, Rule] = {**METHODS, "get": _asked}
 MODULE_LIST_METHODS: dict[str, Rule] = {name: METHODS[name] for name in ("append", "extend", "insert")}

@@ -15,7 +15,7 @@ from ddpify.facts.library.constructors import construct
 from ddpify.facts.library.generic import call_arguments
 from ddpify.facts.library.row import Rule, Use, row_of
 from ddpify.facts.library.tensor_methods import REPEATING, call_tensor
-from ddpify.facts.model import NOTHING, Call, Func, Lit, Method, New, Part, Tup, Value, join, just
+from ddpify.facts.model import NOTHING, Call, Func, Lit, Method, New, Obj, Part, Tup, Value, join, just
 from ddpify.facts.origins import Origin
 
 if TYPE_CHECKING:
@@ -48,8 +48,18 @@ def _itself(use: Use) -> Value:
 
 
 def _modules(use: Use) -> Value:
-    parts = [o for _, value in use.run.memory.of(use.of) for o in value.objs if isinstance(o, New)]
-    return Value(frozenset(parts), frozenset((Origin("parameters", use.of),)))
+    """`model.children()`, and `model.modules()`, which begins with the model and goes on into the layers of layers."""
+    origins, found, todo = frozenset((Origin("parameters", use.of),)), dict[Obj, None](), [use.of]
+    while todo:
+        parts = {o for _, value in use.run.memory.of(todo.pop()) for o in value.objs if containers.is_layer(use.run, o)}
+        new = [o for o in parts if o not in found]
+        found.update(dict.fromkeys(new))
+        todo += new if use.name == "modules" else []
+    if not found:
+        return Value(frozenset(), origins)
+    made, itself = use.instance("list"), (use.of,) if use.name == "modules" else ()
+    use.run.memory[made, "[]"] = Value(frozenset((*found, *itself)), origins)
+    return Value(frozenset((made,)), origins)
 
 
 def _named_modules(use: Use) -> Value | None:
@@ -186,6 +196,7 @@ _OF_ANY: dict[str, Rule] = {
 }
 _OF_CLASS: dict[str, Mapping[str, Rule]] = {
     **dict.fromkeys(paths.COLLECTIONS, containers.METHODS),
+    "set": containers.SET_METHODS,
     **dict.fromkeys(paths.ATTRIBUTE_DICTS, containers.ATTRIBUTE_DICT_METHODS),
     **dict.fromkeys(paths.CONTAINERS, containers.MODULE_LIST_METHODS),
     **{scaler: {"scale": _scaled} for scaler in paths.SCALERS},

@@ -2,7 +2,7 @@
 
 What it does: a script that draws something before training that all ranks must share (a split, a permutation, a subset) and does not seed
     it starts from rank 0's seed. Before the training loop of a script that is seeded, or takes up the random state of a checkpoint, each
-    rank moves its seed on by its rank.
+    rank moves its seed on by its rank. Sets of texts are sorted where their order counts.
 Why: ranks that split the data differently train on each other's validation set; ranks with one seed draw the same dropout masks, noise and
     augmentation.
 Safety: NOTE; rank 0 goes on with the script's own seed, so a group of one trains as before.
@@ -22,6 +22,7 @@ from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.data import draws
 from ddpify.rules.loop.branches import has_own_test
+from ddpify.rules.process import set_order
 
 CODE = "DDP103"
 TITLE = "seed the random numbers of each rank"
@@ -53,6 +54,11 @@ EXAMPLES: tuple[Example, ...] = (
         "    def shuffle(self):\n"
         "        return self\n"
         "cards = Deck().shuffle()\n",
+        frame="start",
+    ),
+    Example(
+        "a set that is only asked for what it holds",
+        "missing = '<pad>' not in set(open('words.txt').read().split())\n",
         frame="start",
     ),
     Example(
@@ -90,11 +96,21 @@ EXAMPLES: tuple[Example, ...] = (
         "a seed for each epoch",
         "for epoch in range(9):\n"
         "    torch.manual_seed(epoch)\n"
+        "    torch.cuda.manual_seed_all(epoch)\n"
         "    train(epoch)\n",
         "for epoch in range(9):\n"
         "    torch.manual_seed(epoch + 1000 * rank)\n"
+        "    torch.cuda.manual_seed_all(epoch + 1000 * rank)\n"
         "    train(epoch)\n",
         frame="loop",
+    ),
+    Example(
+        "words numbered in the order of a set",
+        "words = open('words.txt').read().split()\n"
+        "number = {word: i for i, word in enumerate(set(words) | {'<pad>'})}\n",
+        "words = open('words.txt').read().split()\n"
+        "number = {word: i for i, word in enumerate(sorted(set(words) | {'<pad>'}))}\n",
+        frame="start",
     ),
     Example(
         "a seed for every generator in use",
@@ -283,9 +299,8 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     seeds = [c for c in run.trace.calls if draws.seed_of(c) is not None and (c.func.paths() & paths or draws.seeds_all(c))]
     restored = [c for c in run.trace.calls if c.func.paths() & _RESTORES.keys() and not _of_a_helper(context, c)]
     yield from _made_again(context, seeds)
-    if not (seeds or unshared or restored):
-        yield from _unordered(context)
-    elif not any(argument.of_kind("rank") for c in seeds for argument in c.args):
+    yield from set_order.sort_sets(context, CODE)
+    if not any(argument.of_kind("rank") for c in seeds for argument in c.args):
         yield from _reseeded(context, seeds, [root for _, root in unshared], restored)
 
 
@@ -313,8 +328,9 @@ def _reseeded(context: Context, seeds: list[Call], unshared: list[str], restored
         fix = f"torch.manual_seed(... + {context.names['rank']})"
         yield context.manual(CODE, again[-1].node, why, fix, level=Safety.REVIEW)
         return
-    repeated = {c.node: c for c in seeds if c.order > backward.order and not context.training.isdisjoint(c.stack)}
-    repeated |= {c.node: c for c in seeds if _is_in(c, around)}
+    asked = [*seeds, *(c for c in context.facts.after.trace.calls if draws.seed_of(c) is not None and c.func.paths() & _OTHER_SEEDS)]
+    repeated = {c.node: c for c in asked if c.order > backward.order and not context.training.isdisjoint(c.stack)}
+    repeated |= {c.node: c for c in asked if _is_in(c, around)}
     for call in repeated.values():
         yield _per_rank(context, call)
     generators = _generators(context, [c for c in seeds if c.node not in repeated], unshared, restored)
@@ -325,7 +341,6 @@ def _reseeded(context: Context, seeds: list[Call], unshared: list[str], restored
         code = f"if {rank} != 0:\n" + "".join(f"    {line}\n" for line in lines)
         edit = InsertBefore(node, code.format(rank))
         yield Change(CODE, why, context.tree.shown, node, (edit,), tuple(imports), Safety.NOTE)
-        yield from _unordered(context)
 
 
 def _loops_of_runs(context: Context) -> set[ast.AST]:
@@ -461,29 +476,6 @@ def _reordered(context: Context) -> Iterator[Change | Finding]:
             "an order is drawn here during training, and each rank draws another: samples would be missed and repeated",
             "draw it from a torch.Generator of its own that has the same seed on all ranks",
         )
-
-
-def _unordered(context: Context) -> Iterator[Change | Finding]:
-    """Lists made from sets: the order of strings in a set differs from process to process."""
-    why = "a set of strings has a different order in every process: sorted, all ranks number its elements alike"
-    seen: set[ast.AST] = set()
-    for call in context.facts.after.trace.calls:
-        makes = call.func.paths() & {"list", "tuple", "enumerate", "torch.tensor", "numpy.array"}
-        given = [a for a, value in zip(call.node.args, call.args, strict=False) if any(o.path == "set" for o in value.instances())]
-        if call.node in seen or not makes or not given or _ordered(context, call.node):
-            continue
-        seen.add(call.node)
-        if not context.facts.is_edited(call.node) or "sorted" in context.facts.tree_of(call.node).bound:
-            yield context.manual(CODE, call.node, why, "sorted(...) instead", level=Safety.REVIEW)
-            continue
-        edit = Replace(call.node.func, "sorted") if makes == {"list"} else Replace(given[0], "sorted({0})", (given[0],))
-        yield Change(CODE, why, context.tree.shown, call.node, (edit,), level=Safety.NOTE)
-
-
-def _ordered(context: Context, node: ast.AST) -> bool:
-    """Whether what a call gives is sorted at once."""
-    up = context.facts.tree_of(node).parent.get(node)
-    return isinstance(up, ast.Call) and up.args[:1] == [node] and "sorted" in context.facts.after.value(up.func).paths()
 
 
 def _bound(context: Context, root: str, place: ast.AST) -> tuple[str, str]:
