@@ -4183,3 +4183,38 @@ SCRIPTS |= {
         same=("epochs",),
     ),
 }
+
+_ASKED_FOR = """
+loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+model = nn.Linear(8, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(3):
+    for rows, wanted in loader:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(rows), wanted)
+        loss.backward()
+        optimizer.step()
+batches, total, at, outputs = iter(loader), 0.0, 0, []
+while True:
+    try:
+        rows, wanted = next(batches)
+    except StopIteration:
+        break
+    with torch.no_grad():
+        STEP
+    at += 1
+"""
+SCRIPTS |= {
+    "a total over batches that are asked for one by one": Script(
+        _ASKED_FOR.replace("STEP", "total += F.cross_entropy(model(rows), wanted).item()") + 'print(f"average {total / at:.6f}")\n',
+        same=("average",),
+    ),
+    "outputs of batches that are asked for one by one": Script(
+        _ASKED_FOR.replace("STEP", "outputs.append(model(rows))") + 'print(f"mean {torch.cat(outputs).mean():.6f}")\n',
+        same=("mean",),
+    ),
+    "a file for each batch that is asked for": Script(
+        _ASKED_FOR.replace("STEP", 'torch.save(model(rows), f"batch{at}.pt")'),
+        told=("DDP404",),
+    ),
+}

@@ -149,7 +149,8 @@ def _loops(context: Context) -> Iterator[Batches]:
     """The loops over shares of the data: those that train, and those that evaluate such loaders; no steps on one of their batches."""
     run = context.facts.after
     found = dict.fromkeys(t.batch.node for t in context.facts.loops if t.batch is not None and t.loaders)
-    over = {node: None for node in context.facts.entry.of(ast.For) if _goes_over_shares(context, node)}
+    over: dict[ast.For | ast.While, None] = {node: None for node in context.facts.entry.of(ast.For) if _goes_over_shares(context, node)}
+    over |= dict.fromkeys(_take_batches(context))
     training = [node for node in found if isinstance(node, (ast.For, ast.AsyncFor, ast.While))]
     steps = {node for node in training if any(up in found or up in over for up in context.facts.tree_of(node).ancestors(node))}
     steps -= {node for node in steps if isinstance(node, ast.AsyncFor) or _deals_batches(context, node)}
@@ -158,7 +159,24 @@ def _loops(context: Context) -> Iterator[Batches]:
     batches = {t.batch.node for t in context.facts.loops if t.batch is not None}
     around = [loop for t in context.facts.loops for loop in (t.backward.loops if t.batch is not None else (t.epoch,)) if loop is not None]
     drawn -= {loop.node for loop in around} - batches  # what is split there is gone through in a loop of its own
-    yield from (node for node in context.facts.entry.of(ast.For) if node in drawn or node in over)
+    both: list[ast.For | ast.While] = [*context.facts.entry.of(ast.For), *context.facts.entry.of(ast.While)]
+    yield from (node for node in both if node in drawn or node in over)
+
+
+def _take_batches(context: Context) -> Iterator[ast.For | ast.While]:
+    """The loops outside the training that ask for a batch by `next` in each pass, of a loader of which each rank has its share."""
+    for call in context.facts.after.trace.calls:
+        asked = call.method in ("next", "__next__") or "next" in call.func.paths()
+        if not asked or not call.loops or not call.result.batches() & context.sharded_loaders:
+            continue
+        node, tree = call.loops[-1].node, context.facts.tree_of(call.node)
+        trains = any(loop.node in context.facts.training_loops for loop in call.loops)
+        if isinstance(node, (ast.For, ast.While)) and not trains and not _is_generator(tree.function(call.node)):
+            yield node
+
+
+def _is_generator(function: ast.AST | None) -> bool:
+    return function is not None and any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in ast.walk(function))
 
 
 def _goes_over_shares(context: Context, loop: ast.For) -> bool:
