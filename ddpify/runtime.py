@@ -43,6 +43,7 @@ HELPERS: dict[str, Helper] = {
     "endless_rank_sampler": Helper((None,)),
     "endless_rank_batch_sampler": Helper((None,)),
     "share_of_stream": Helper((None,)),
+    "seed_nodes": Helper((None,)),
     "rows_of_rank": Helper((_PART, _NUMBER), needs=("per_rank",)),
     "columns_of_rank": Helper((frozenset(("tensor", "array")),), needs=("per_rank",)),
     "with_repeated": Helper((_NUMBER,)),

@@ -1659,7 +1659,7 @@ FROM_TABLES = (
     "a loader by functools.partial",
     "a loader that a function of an unknown package may have made",
     "a loader that is not edited: create_loader",
-    "a loader that is not edited: NeighborLoader",
+    "a loader that is not edited: LinkNeighborLoader",
     "a logger set up in a local module",
     "a loss divided by the size of the data set",
     "a meter that is reset to more than nothing",

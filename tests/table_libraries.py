@@ -349,6 +349,107 @@ _OF_GRAPHS = {
     ),
     "graphs whose nodes are classified": Script(_WITH_GRAPHS.format(**_OF_NODES), told=("DDP402",), stand_ins=_LIBRARY),
 }
+_AROUND = """\
+import types
+
+import torch
+
+
+class Sampled(types.SimpleNamespace):
+    def to(self, device):
+        return self
+
+
+class NeighborLoader(torch.utils.data.DataLoader):
+    def __init__(self, data, num_neighbors, input_nodes=None, **options):
+        self.graph = data
+        nodes = torch.arange(data.num_nodes) if input_nodes is None else input_nodes
+        self.nodes = nodes.nonzero().view(-1) if nodes.dtype == torch.bool else nodes
+        super().__init__(range(len(self.nodes)), collate_fn=self.around, **options)
+
+    def around(self, places):
+        seeds, n = self.nodes[torch.tensor(places)], self.graph.num_nodes
+        ids, here = torch.cat([seeds, (seeds + 1) % n, (seeds - 1) % n]), torch.arange(len(seeds))
+        edges = torch.stack([torch.cat([here + len(seeds), here + 2 * len(seeds)]), here.repeat(2)])
+        return Sampled(x=self.graph.x[ids], y=self.graph.y[ids], edge_index=edges, n_id=ids, batch_size=len(seeds))
+"""
+_SAGE = """\
+import torch
+
+
+class SAGEConv(torch.nn.Module):
+    def __init__(self, inputs, outputs):
+        super().__init__()
+        self.own, self.others = torch.nn.Linear(inputs, outputs), torch.nn.Linear(inputs, outputs)
+
+    def forward(self, x, edge_index):
+        told = torch.zeros_like(x).index_add(0, edge_index[1], x[edge_index[0]])
+        return self.own(x) + self.others(told)
+"""
+_WITH_NODES = """
+import types
+
+from torch_geometric.loader import NeighborLoader
+from torch_geometric.nn import SAGEConv
+
+
+class Reader(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.along, self.last = SAGEConv(8, 6), nn.Linear(6, 2)
+
+    def forward(self, nodes, edges):
+        return self.last(self.along(nodes, edges).relu())
+
+
+torch.manual_seed(0)
+graph = types.SimpleNamespace(x=x, y=y, num_nodes=len(x), seen=torch.arange(len(x)) % 7 != 0)
+options = dict(batch_size=6, num_workers=0)
+feed = {feed}
+test = NeighborLoader(graph, [2], input_nodes=~graph.seen, batch_size=4)
+net = Reader()
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(3):
+    total = count = right = 0
+    for batch in feed:
+        batch = batch.to("cpu")
+        scores = net(batch.x, batch.edge_index){of}
+        loss = F.cross_entropy(scores, batch.y{of})
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+        total += loss.item() * batch.batch_size
+        count += batch.batch_size
+    with torch.no_grad():
+        for batch in test:
+            size = batch.batch_size
+            right += int((net(batch.x, batch.edge_index)[:size].argmax(dim=1) == batch.y[:size]).sum())
+    print("nodes", epoch, round(total / count, 6), count, right)
+"""
+_NODES = {"torch_geometric/__init__.py": "", "torch_geometric/loader.py": _AROUND, "torch_geometric/nn.py": _SAGE}
+_SEEDS = {
+    "feed": "NeighborLoader(graph, [2], input_nodes=graph.seen, batch_size=6, shuffle=True, drop_last=True)",
+    "of": "[: batch.batch_size]",
+}
+_AROUND_NODES = {
+    "nodes that are classified, with those around them": Script(_WITH_NODES.format(**_SEEDS), ("nodes",), stand_ins=_NODES),
+    "nodes by their numbers, by options in a dict": Script(
+        _WITH_NODES.format(**_SEEDS | {"feed": "NeighborLoader(graph, [2], graph.seen.nonzero().view(-1), shuffle=True, **options)"}),
+        ("nodes",),
+        stand_ins=_NODES,
+    ),
+    "all nodes of a graph": Script(
+        _WITH_NODES.format(**_SEEDS | {"feed": "NeighborLoader(graph, num_neighbors=[2], **options)"}), ("nodes",), stand_ins=_NODES
+    ),
+    "nodes that are classified as those around them are": Script(
+        _WITH_NODES.format(**_SEEDS | {"of": ""}), told=("DDP402",), stand_ins=_NODES
+    ),
+    "nodes of one kind of several": Script(
+        _WITH_NODES.format(**_SEEDS | {"feed": 'NeighborLoader(graph, [2], ("paper", graph.seen), batch_size=6)'}),
+        told=("DDP301",),
+        stand_ins=_NODES,
+    ),
+}
 _SHARED_BY_HAND = {
     f"a loader that is not edited: {name}": Script(
         f"""
@@ -367,7 +468,7 @@ _SHARED_BY_HAND = {
         told=("DDP402",),
     )
     for home, name in (
-        ("torch_geometric.loader", "NeighborLoader"),
+        ("torch_geometric.loader", "LinkNeighborLoader"),
         ("timm.data", "create_loader"),
     )
 }
@@ -459,4 +560,6 @@ _DRAWN: dict[str, Script] = {
     "parameters that a model chooses itself": Script(_TUNED, ("body",)),
 }
 
-SCRIPTS: dict[str, Script] = on_three({**_OF_MODELS, **_IGNORED, **_OF_SOURCE, **_OF_GRAPHS, **_SHARED_BY_HAND, **_STATEFUL, **_DRAWN}, 42)
+SCRIPTS: dict[str, Script] = on_three(
+    {**_OF_MODELS, **_IGNORED, **_OF_SOURCE, **_OF_GRAPHS, **_SHARED_BY_HAND, **_STATEFUL, **_DRAWN, **_AROUND_NODES}, 42
+)

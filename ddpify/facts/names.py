@@ -24,6 +24,7 @@ _MOVED = (
     (r"^torchvision\.models\.\w+\.", "torchvision.models."),
     (r"^torch\.(cuda\.|cpu\.)?amp\.(autocast_mode|grad_scaler)\.", r"torch.\1amp."),
     (r"^torch_geometric\.(loader\.dataloader|data|loader)\.DataLoader$", "torch_geometric.loader.DataLoader"),
+    (r"^torch_geometric\.(loader\.neighbor_loader|loader)\.NeighborLoader$", "torch_geometric.loader.NeighborLoader"),
     (r"^monai\.data\.(dataloader\.)?DataLoader$", "torch.utils.data.DataLoader"),
     (r"^torchdata\.stateful_dataloader\.(stateful_dataloader\.)?StatefulDataLoader$", "torch.utils.data.DataLoader"),
     (r"^(numpy|np)\.", "numpy."),

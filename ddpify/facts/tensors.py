@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ddpify.facts import uniform
 from ddpify.facts.model import NOTHING, Lit, New, Tup, Value
 from ddpify.facts.operands import argument, drawn_inside, entries, given
-from ddpify.facts.origins import Origin, without
+from ddpify.facts.origins import Origin, of_kind, without
 from ddpify.placement import rows
 from ddpify.placement.shape import COUPLED, PLACES, ROWS, UNKNOWN, Argument, Base, Result, Scale, Shape
 from ddpify.placement.transfer import WHOLE, Rule
@@ -123,7 +123,8 @@ def _value(found: Result, node: ast.AST, origins: frozenset[Origin]) -> Value:
     shape = found.shape
     if shape is not None and shape.base is UNKNOWN:
         shape = shape._replace(base=node)
-    return Value(frozenset(), origins, found.scale, shape)
+    shared = found.scale not in (None, *ROWS) and of_kind(origins, "sampled")  # other ranks may have some of these rows, too
+    return Value(frozenset(), origins, "other" if shared else found.scale, shape)
 
 
 def withdraw(run: Interpreter) -> None:

@@ -50,6 +50,7 @@ NAMES = {
     "endless_rank_sampler": ("EndlessRankSampler", "DDPEndlessRankSampler"),
     "endless_rank_batch_sampler": ("EndlessRankBatchSampler", "DDPEndlessRankBatchSampler"),
     "share_of_stream": ("ShareOfStream", "DDPShareOfStream"),
+    "seed_nodes": ("seed_nodes", "ddp_seed_nodes"),
     "batches_of_rank": ("batches_of_rank", "ddp_batches_of_rank"),
     "mean_over_ranks": ("mean_over_ranks", "ddp_mean"),
     "from_all_ranks": ("from_all_ranks", "ddp_from_all_ranks"),

@@ -52,6 +52,8 @@ def item(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Va
             return Value(frozenset(), base.origins | {Origin("part", node)}, "sample", base.shape)
         if base.scale == "sample" and run.batch_sources and run.side_by_side(base):
             return _of_steps(run, base, index, node)
+        if (seeds := library.seed_rows(run, base, node.slice)) is not None:
+            return seeds
         found = tensor_entries.item(run, base, index, node)
         return library.agreed(found) if base.scale == "count" and found.scale is None else found
     out = []

@@ -103,6 +103,11 @@ _ROWS: dict[str, tuple[str, ...] | Callable[[Construction], None]] = {
         *("dataset", "batch_size", "shuffle", "follow_batch", "exclude_keys", "sampler", "batch_sampler", "num_workers", "pin_memory"),
         *("drop_last", "timeout", "worker_init_fn", "multiprocessing_context", "generator"),
     ),
+    paths.NODE_LOADER: (
+        *("data", "num_neighbors", "input_nodes", "input_time", "replace", "subgraph_type", "disjoint", "temporal_strategy", "time_attr"),
+        *("weight_attr", "transform", "transform_sampler_output", "is_sorted", "filter_per_worker", "neighbor_sampler", "directed"),
+        *("batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "pin_memory", "drop_last"),
+    ),
     "torch.utils.data.BatchSampler": ("sampler", "batch_size", "drop_last"),
     "torch.utils.data.Subset": ("dataset",),
     "torch.utils.data.ConcatDataset": ("dataset",),

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 DATALOADER = "torch.utils.data.DataLoader"
 GRAPH_LOADER = "torch_geometric.loader.DataLoader"  # it takes what torch's takes, and puts graphs side by side
-LOADERS = frozenset((DATALOADER, GRAPH_LOADER))
+NODE_LOADER = "torch_geometric.loader.NeighborLoader"  # torch's, over the nodes it samples around; what it takes first is the graph
+LOADERS = frozenset((DATALOADER, GRAPH_LOADER, NODE_LOADER))
 DISTRIBUTED_SAMPLER = "torch.utils.data.DistributedSampler"
 _SEEDS = (
     "this loader samples around the same seed nodes on every rank: all ranks would train on the same samples",

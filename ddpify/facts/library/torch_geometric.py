@@ -5,6 +5,7 @@ Checked on torch_geometric 2.8.1.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -30,21 +31,38 @@ MESSAGE_PASSING = tuple(f"torch_geometric.nn.{home}MessagePassing" for home in (
 
 
 def batch_of_graphs(run: Interpreter, loader: New) -> Value | None:
-    """What a loader of graphs gives: rows of nodes and edges, and of `y` one for each graph; None of any other loader."""
-    if loader.path != paths.GRAPH_LOADER:
+    """What a loader of graphs gives: rows of nodes and edges, and of `y` one for each graph; None of any other loader.
+
+    One that samples around nodes gives those first, with a `y` for each of its nodes.
+    """
+    if loader.path not in (paths.GRAPH_LOADER, paths.NODE_LOADER):
         return None
-    origins = frozenset((Origin("batch", loader),))
+    around, origins = loader.path == paths.NODE_LOADER, frozenset((Origin("batch", loader),))
+    of_nodes = origins | {Origin("sampled", loader)} if around else origins  # other ranks may have some of these nodes, too
     graphs = run.objects.new("torch_geometric.data.Batch", loader.node, loader.stack)
-    for name in _OF_NODES:
-        run.memory[graphs, name] = Value(frozenset(), origins, "chosen", Shape(loader.node, several=None))
+    for name in (*_OF_NODES, *(("y", "n_id") if around else ())):
+        run.memory[graphs, name] = Value(frozenset(), of_nodes, "chosen", Shape(loader.node, several=None))
     edges = run.memory[graphs, "edge_index"]
-    run.memory[graphs, "edge_index"] = Value(edges.objs, origins | {Origin("edges", loader)}, edges.scale, edges.shape)
+    run.memory[graphs, "edge_index"] = Value(edges.objs, of_nodes | {Origin("edges", loader)}, edges.scale, edges.shape)
+    run.memory[graphs, paths.GIVEN] = Value(frozenset(), origins, "other")  # what else it holds may be of nodes or of graphs
+    if around:
+        run.memory[graphs, "batch_size"] = Value(frozenset(), origins | {Origin("seeds", loader)}, "count")
+        return Value(frozenset((graphs,)), origins)
     run.memory[graphs, "batch"] = Value(frozenset(), origins | {Origin("graph", loader)}, "chosen", Shape(None, 1))
     run.memory[graphs, "y"] = Value(frozenset(), origins, "sample", Shape(loader.node, several=None))
     for name in ("num_graphs", "batch_size"):
         run.memory[graphs, name] = Value(frozenset(), origins, "count")
-    run.memory[graphs, paths.GIVEN] = Value(frozenset(), origins, "other")  # what else it holds may be of nodes or of graphs
     return Value(frozenset((graphs,)), origins)
+
+
+def seed_rows(run: Interpreter, base: Value, rows: ast.expr) -> Value | None:
+    """`x[: batch.batch_size]` of the nodes of a batch: a row for each of those around which it was sampled; None of other entries."""
+    if base.scale != "chosen" or not isinstance(rows, ast.Slice) or rows.lower is not None or rows.step is not None or rows.upper is None:
+        return None
+    count = run.trace.values.get(rows.upper, NOTHING)
+    seeds = count.of_kind("seeds")
+    known = count.scale == "count" and bool(seeds) and seeds == base.batches()
+    return Value(frozenset(), without(base.origins, "sampled"), "sample", base.shape) if known else None
 
 
 def _pooled(use: Use) -> Value | None:

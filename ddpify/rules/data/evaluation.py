@@ -24,7 +24,7 @@ from ddpify.rules.base import Alternative, Change, Example, Finding, Proof, Safe
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import download
 from ddpify.rules.data.evaluation_loops import normalised_models, obstacle, only_shown
-from ddpify.rules.data.loader_call import POSITIONS, escaped
+from ddpify.rules.data.loader_call import POSITIONS, escaped, places, samples_around_nodes, seeds
 from ddpify.rules.data.stream import ITERABLE
 from ddpify.rules.loop.live_out import live_out
 
@@ -103,7 +103,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
 def _given_sampler(context: Context, node: ast.Call) -> Change:
     """The change of a loader to one that draws every N-th batch."""
     names = context.names
-    dataset, size, workers = argument(node, 0, "dataset"), argument(node, 1, "batch_size"), argument(node, 5, "num_workers")
+    dataset, size, workers = _arguments(context, node)
     assert dataset is not None
     name, edits, needs = context.source(dataset), list[Edit](), ["batches_of_rank"]
     if not isinstance(dataset, (ast.Name, ast.Attribute)):
@@ -112,6 +112,8 @@ def _given_sampler(context: Context, node: ast.Call) -> Change:
         line, needed = download.first_on_node(context, dataset, f"{name} = {{0}}")
         edits += [InsertBefore(context.tree.statement(node), line, (dataset,), (fresh,)), Replace(dataset, name)]
         needs += needed
+    if samples_around_nodes(context, node):
+        name, needs = f"{names['seed_nodes']}({name})", [*needs, "seed_nodes"]
     batch = context.source(size) if size is not None else "1"
     edits.append(SetArgument(node, "sampler", escaped(f"{names['batches_of_rank']}({name}, {batch})")))
     if workers is not None and not is_number(workers, 0):
@@ -121,6 +123,13 @@ def _given_sampler(context: Context, node: ast.Call) -> Change:
     whole = Alternative("eval", "replicate", ("DDP404", "DDP403", CODE))
     alternatives = (whole,) if context.options.eval == "auto" else ()
     return Change(CODE, why, context.tree.shown, node, tuple(edits), needs=tuple(needs), alternatives=alternatives)
+
+
+def _arguments(context: Context, node: ast.Call) -> tuple[ast.expr | None, ast.expr | None, ast.expr | None]:
+    """What a loader draws from, its batch size and its workers, as they are written."""
+    at = places(library.NODE_LOADER if samples_around_nodes(context, node) else "")
+    dataset = seeds(context, node) if samples_around_nodes(context, node) else argument(node, 0, "dataset")
+    return dataset, argument(node, at["batch_size"], "batch_size"), argument(node, at["num_workers"], "num_workers")
 
 
 def _replicated_loops(context: Context) -> Iterator[Finding]:
@@ -239,9 +248,9 @@ def _is_sharded(context: Context, loader: New) -> bool:
 def _default_sampling(context: Context, loader: New) -> bool:
     """Whether a loader is made by a plain call: in order, whole, with default sampling, over data with a length."""
     node, run = loader.node, context.facts.after
-    if not isinstance(node, ast.Call) or library.LOADERS.isdisjoint(run.value(node.func).paths()) or not _leaves_sampling(node):
+    if not isinstance(node, ast.Call) or library.LOADERS.isdisjoint(run.value(node.func).paths()) or not _leaves_sampling(context, node):
         return False
-    dataset, size = argument(node, 0, "dataset"), argument(node, 1, "batch_size")
+    dataset, size, _ = _arguments(context, node)
     if dataset is None or is_none(size) or (size is not None and any(isinstance(n, ast.Call) for n in ast.walk(size))):
         return False
     statement = context.tree.statement(node)
@@ -251,9 +260,10 @@ def _default_sampling(context: Context, loader: New) -> bool:
     return not iterable and not any(isinstance(up, (ast.DictComp, ast.ListComp, ast.Lambda)) for up in context.tree.ancestors(node))
 
 
-def _leaves_sampling(node: ast.Call) -> bool:
+def _leaves_sampling(context: Context, node: ast.Call) -> bool:
     """Whether the arguments of a loader can all be seen, and leave it to draw every sample in order."""
-    arguments = dict(zip(POSITIONS, node.args, strict=False)) | {str(k.arg): k.value for k in node.keywords}
+    placed = () if samples_around_nodes(context, node) else node.args
+    arguments = dict(zip(POSITIONS, placed, strict=False)) | {str(k.arg): k.value for k in node.keywords}
     hidden = any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords)
     if hidden or len(node.args) > 3 or {"sampler", "batch_sampler"} & arguments.keys():
         return False

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ddpify.edits import Edit, InsertBefore, Replace
-from ddpify.facts.model import Lit, New
+from ddpify.facts import library
+from ddpify.facts.model import Lit, New, Tup
 from ddpify.facts.tree import same
 from ddpify.records import dataclass
 from ddpify.rules.base import Change, Finding, Obligation, Safety
@@ -24,6 +25,7 @@ POSITIONS = {
     "pin_memory": 7,
     "drop_last": 8,
 }
+_OF_NODES = dict.fromkeys(POSITIONS)  # they are named
 WHY = "each rank loads a different part of each global batch; otherwise all ranks would train on the same samples"
 
 _SAMPLER = "from torch.utils.data.distributed import DistributedSampler"
@@ -40,6 +42,23 @@ def recipe(node: ast.AST) -> str:
         f"DataLoader({data}, batch_size={size} // dist.get_world_size(), sampler=sampler)\n"
         "sampler.set_epoch(epoch)  # before each epoch"
     )
+
+
+def samples_around_nodes(context: Context, node: ast.Call) -> bool:
+    """Whether a call makes a loader that samples around the nodes of a graph."""
+    return library.NODE_LOADER in context.facts.after.value(node.func).paths()
+
+
+def seeds(context: Context, node: ast.Call) -> ast.expr | None:
+    """The tensor of nodes that such a loader samples around: numbers, or a mask; None of all nodes, and of those of one kind."""
+    given = argument(node, 2, "input_nodes")
+    objs = context.facts.after.value(given).objs if given is not None else ()
+    return None if any(isinstance(o, (Lit, Tup)) for o in objs) else given
+
+
+def places(path: str) -> Mapping[str, int | None]:
+    """Where a class of loaders takes its arguments."""
+    return _OF_NODES if path == library.NODE_LOADER else POSITIONS
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,13 +87,18 @@ class LoaderCall:
         return {o for o in self.context.facts.loaders if o.node in nodes}
 
     @property
+    def of_nodes(self) -> bool:
+        """Whether it samples around the nodes of a graph."""
+        return samples_around_nodes(self.context, self.node)
+
+    @property
     def spread(self) -> list[ast.keyword]:
         """The dicts of options that it is passed as `**options`."""
         return [k for k in self.node.keywords if k.arg is None]
 
     def argument(self, name: str) -> ast.expr | None:
         """The expression passed as `name`."""
-        return argument(self.node, POSITIONS[name], name)
+        return argument(self.node, places(library.NODE_LOADER if self.of_nodes else "")[name], name)
 
     def given(self, name: str) -> ast.expr | None:
         """The expression passed as `name`, unless it is None."""

@@ -6,12 +6,13 @@ import ast
 import itertools
 
 from ddpify.edits import DropArgument, Edit, FreshName, InsertBefore, NameArgument, Replace, SetArgument
+from ddpify.facts import library
 from ddpify.facts.model import Lit, New, Value, join
 from ddpify.facts.tree import same
 from ddpify.rules.base import Change, Finding
-from ddpify.rules.context import Context
+from ddpify.rules.context import Context, argument
 from ddpify.rules.data import batch_sampler, download, loader_factory, sampler, stream
-from ddpify.rules.data.loader_call import JOINED, POSITIONS, LoaderCall, escaped
+from ddpify.rules.data.loader_call import JOINED, POSITIONS, LoaderCall, escaped, seeds
 
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp)
 _PASSED_ON = frozenset(("pin_memory", "collate_fn", "worker_init_fn", "persistent_workers", "timeout", "prefetch_factor", "num_workers"))
@@ -27,6 +28,8 @@ def shard(site: LoaderCall) -> Change | Finding:
         return (_sampler_or_none if may_be_none(context, expression) and not site.when else sampler.shard)(site, expression)
     if (expression := site.given("batch_sampler")) is not None:
         return batch_sampler.shard(site, expression)
+    if site.of_nodes:
+        return _around_nodes(site)
     if dataset is None:
         return _dataset_among_options(site)
     return stream.shard(site, dataset) if stream.is_stream(context, value(dataset)) else _default_sampling(site, dataset)
@@ -46,6 +49,23 @@ def _default_sampling(site: LoaderCall, dataset: ast.expr) -> Change | Finding:
         return _options(site, spread, name, edits, needs)
     divided, more = site.divided()
     return site.change([*edits, *_sampler_edits(site, name), *divided], (*needs, *more), site.imports)
+
+
+def _around_nodes(site: LoaderCall) -> Change | Finding:
+    """A loader that samples around nodes of a graph: each rank's are drawn by a DistributedSampler, as long as there are such nodes."""
+    graph, given, nodes = argument(site.node, 0, "data"), argument(site.node, 2, "input_nodes"), seeds(site.context, site.node)
+    whole = given is None or site.is_(given, None)
+    if (finding := site.unbatched() if not site.spread else None) is not None:
+        return finding
+    if graph is None or not (_is_name(graph) if whole else nodes):
+        return site.refuse(*library.SHARED_BY_HAND[library.NODE_LOADER])
+    name, edits, needs = _named(site, nodes or graph)
+    text = f"range({name}.num_nodes)" if whole else f"{site.name('seed_nodes')}({name})"
+    needs += [] if whole else ["seed_nodes"]
+    if site.spread:
+        return _options(site, site.spread[0], text, edits, needs)
+    divided, more = site.divided()
+    return site.change([*edits, *_sampler_edits(site, text), *divided], (*needs, *more), site.imports)
 
 
 def may_be_none(context: Context, expression: ast.expr) -> bool:
@@ -167,7 +187,7 @@ def _options(site: LoaderCall, spread: ast.keyword, name: str, edits: list[Edit]
     """`DataLoader(dataset, **options)`: the options become this rank's in one call, those given beside them go in."""
     context, node = site.context, site.node
     samplers = _options_value(site, spread)
-    if len(node.args) > 1 or site.only or samplers is None or site.spread != [spread]:
+    if len(node.args) > (3 if site.of_nodes else 1) or site.only or samplers is None or site.spread != [spread]:
         return site.refuse("the loader's arguments are not written out here, so that no sampler can be added")
     imports, shared, outer = site.imports, tuple[str, ...](), "{0}"
     if samplers.objs or samplers.origins:

@@ -10,6 +10,7 @@ from ddpify.facts.tree import inside, structure
 from ddpify.records import dataclass
 from ddpify.rules.base import Change, Finding
 from ddpify.rules.context import Context, argument
+from ddpify.rules.data.loader_call import places
 
 CODE = "DDP303"
 
@@ -61,8 +62,9 @@ def sizes_of(context: Context) -> Sizes:
         if loader.node in by_hand:
             arguments |= inside(loader.node)
             computed |= {structure(s) for s in (by_hand[loader.node].size,) if isinstance(s, ast.BinOp)}
-        elif isinstance(loader.node, ast.Call) and (given := argument(loader.node, 1, "batch_size")) is not None:
-            arguments |= inside(given)
+        elif isinstance(loader.node, ast.Call):
+            given = argument(loader.node, places(loader.path)["batch_size"], "batch_size")
+            arguments |= inside(given) if given is not None else set()
     return Sizes(frozenset(numbers), frozenset(context.facts.feeding), frozenset(arguments), frozenset(computed))
 
 
