@@ -25,6 +25,7 @@ APART = {
     "timm_mixup": _DRAWN,
     "peft_lora": ("prints",),
     "datasets_course": ("prints",),
+    "datasets_shuffled": ("prints",),
     "peft_collator": ("prints",),
     "tokens_seqeval": ("prints",),
     "functional_averages": ("prints",),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from ddpify.facts import collate
+from ddpify.facts import collate, library
 from ddpify.facts.interpret.state import Interpreter
-from ddpify.facts.model import NOTHING, Func, Lit, New, Obj, Tup, Value
+from ddpify.facts.model import NOTHING, Ext, Func, Lit, New, Obj, Tup, Value
 from ddpify.facts.origins import Origin
 from ddpify.placement.shape import Base, Shape
 
@@ -14,7 +14,7 @@ from ddpify.placement.shape import Base, Shape
 def batch_of(run: Interpreter, loader: Obj) -> Value:
     """A batch of a loader."""
     collated, origins = run.memory.get((loader, "collate_fn"), NOTHING), frozenset((Origin("batch", loader),))
-    default = all(isinstance(o, Lit) and o.value is None for o in collated.objs)
+    default = all((isinstance(o, Lit) and o.value is None) or (isinstance(o, Ext) and o.path in library.STACKING) for o in collated.objs)
     whole = Value(frozenset(), origins, "sample", Shape(loader, sure=default, several=None))
     parts = [_part(run, whole, (loader, i), layout) for i, layout in enumerate(layouts(run, collated))]
     if len(parts) < 2:

@@ -21,7 +21,9 @@ _PRINTS = """
 _WRITES = """
     torch.save torch.jit.save torch.export.save torch.onnx.export dill.dump dill.dump_session dill.dump_module cloudpickle.dump json.dump
     pickle.dump yaml.dump yaml.dump_all joblib.dump torchvision.utils.save_image numpy.save numpy.savez numpy.savez_compressed
-    numpy.savetxt scipy.io.savemat scipy.misc.imsave
+    numpy.savetxt scipy.io.savemat scipy.misc.imsave monai.visualize.plot_2d_or_3d_image
+    nibabel.save SimpleITK.WriteImage tifffile.imwrite skimage.io.imsave pydicom.dcmwrite
+    soundfile.write torchaudio.save scipy.io.wavfile.write torchvision.io.write_png torchvision.io.write_jpeg torchvision.io.write_video
     safetensors.torch.save safetensors.torch.save_file safetensors.torch.save_model cv2.imwrite cv2.imwritemulti imageio matplotlib seaborn
     shutil os.remove os.removedirs os.rename os.renames os.replace os.unlink os.rmdir os.system
     wandb torch_geometric.logging.init_wandb tensorboard_logger mlflow neptune comet_ml clearml

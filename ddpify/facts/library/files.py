@@ -21,6 +21,19 @@ _FUNCTIONS = """
     write joblib.dump 1 filename
     write cv2.imwrite 0 filename
     write scipy.io.savemat 0 file_name
+    write scipy.io.wavfile.write 0 filename
+    write nibabel.save 1 filename
+    read nibabel.load 0 filename
+    write SimpleITK.WriteImage 1 fileName
+    read SimpleITK.ReadImage 0 fileName
+    write tifffile.imwrite 0 file
+    write skimage.io.imsave 0 fname
+    write pydicom.dcmwrite 0 filename
+    write soundfile.write 0 file
+    write torchaudio.save 0 uri
+    write torchvision.io.write_png 1 filename
+    write torchvision.io.write_jpeg 1 filename
+    write torchvision.io.write_video 0 filename
     write matplotlib.pyplot.savefig 0 fname
     write matplotlib.pyplot.imsave 0 fname
     write logging.basicConfig - filename

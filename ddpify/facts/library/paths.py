@@ -12,6 +12,12 @@ DATALOADER = "torch.utils.data.DataLoader"
 GRAPH_LOADER = "torch_geometric.loader.DataLoader"  # it takes what torch's takes, and puts graphs side by side
 NODE_LOADER = "torch_geometric.loader.NeighborLoader"  # torch's, over the nodes it samples around; what it takes first is the graph
 LOADERS = frozenset((DATALOADER, GRAPH_LOADER, NODE_LOADER))
+STACKING = frozenset(  # collate functions that put the samples along the first dimension, and pad nothing
+    """
+        torch.utils.data.default_collate torch.utils.data.dataloader.default_collate torch.utils.data._utils.collate.default_collate
+        monai.data.list_data_collate monai.data.utils.list_data_collate
+    """.split()
+)
 DISTRIBUTED_SAMPLER = "torch.utils.data.DistributedSampler"
 _SEEDS = (
     "this loader samples around the same seed nodes on every rank: all ranks would train on the same samples",

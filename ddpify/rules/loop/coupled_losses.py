@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection
 
 from ddpify.edits import Edit, InsertAfter, Replace
-from ddpify.facts import collect
+from ddpify.facts import collect, library
 from ddpify.facts.assumed import GRADED
 from ddpify.facts.collate import fills_up
 from ddpify.facts.collect import loss_of
@@ -294,7 +294,7 @@ def _may_vary_in_shape(context: Context, loss: Value) -> bool:
     run = context.facts.after
     for loader in loss.of_kind("batch"):
         collate = run.attribute(loader, "collate_fn")
-        own = any(not (isinstance(o, Lit) and o.value is None) for o in collate.objs) and "default_collate" not in str(collate.paths())
+        own = any(not (isinstance(o, Lit) and o.value is None) for o in collate.objs) and not collate.paths() & library.STACKING
         known = [collated.layouts(run.interpreter, collate, of_dict) for of_dict in (False, True)] if own else []
         if own and not any(parts and all(isinstance(layout, int) for layout in parts) for parts in known):
             return True
