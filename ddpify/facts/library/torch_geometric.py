@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ddpify.facts.library import flow, paths
 from ddpify.facts.library.generic import call_arguments
 from ddpify.facts.library.row import Rule, Use
-from ddpify.facts.model import NOTHING, Func, New, Value, join
+from ddpify.facts.model import NOTHING, Func, New, Tup, Value, join, just
 from ddpify.facts.origins import Origin, without
 from ddpify.placement.shape import Shape
 
@@ -25,8 +25,11 @@ _LAYERS = frozenset(
     for home in ("", "conv.")
     for name in """
         GCNConv SAGEConv GATConv GATv2Conv GraphConv ChebConv TAGConv SGConv TransformerConv ResGatedGraphConv GINConv GINEConv
+        PNAConv NNConv GENConv CGConv ARMAConv LEConv MFConv ClusterGCNConv GatedGraphConv EdgeConv APPNP
     """.split()
 )
+_OF_EACH = frozenset(f"torch_geometric.nn.{name}" for name in ("Linear", "dense.Linear", "BatchNorm", "norm.BatchNorm"))  # row by row
+_POOLING = frozenset(f"torch_geometric.nn.{home}{name}" for home in ("", "pool.") for name in ("TopKPooling", "SAGPooling"))
 MESSAGE_PASSING = tuple(f"torch_geometric.nn.{home}MessagePassing" for home in ("", "conv.", "conv.message_passing."))
 
 
@@ -92,16 +95,31 @@ def _along_edges(nodes: Value, edges: Value, others: Sequence[Value]) -> bool:
 
 
 def layer(run: Interpreter, obj: New, args: Sequence[Value], keywords: Mapping[str, Value]) -> Value | None:
-    """What a layer of the library gives for nodes and the edges between them: a row for each node; None of what is not known."""
-    if obj.path not in _LAYERS:
-        return None
+    """What a layer of the library gives for nodes and the edges between them: a row for each node; None of what is not known.
+
+    Of one that pools, a tuple: the nodes that it keeps of each graph, their edges and what belongs to those, and the graph of each node.
+    """
     given = [*args, *keywords.values()]
+    if obj.path in _OF_EACH and len(given) == 1 and given[0].scale in ("sample", "chosen"):
+        return Value(frozenset(), given[0].origins, given[0].scale, given[0].shape)
+    if obj.path not in _LAYERS | _POOLING:
+        return None
     nodes = args[0] if args else keywords.get("x", NOTHING)
     edges = args[1] if len(args) > 1 else keywords.get("edge_index", NOTHING)
     own = any(o.cls is not None for _, v in run.memory.of(obj) for o in v.instances())  # as the `nn` of a GINConv
     if own or not _along_edges(nodes, edges, given):
         return None
-    return Value(frozenset(), _without_marks(flow.mixed(given, {})), "chosen", Shape(None, 2))
+    found = Value(frozenset(), _without_marks(flow.mixed(given, {})), "chosen", Shape(None, 2))
+    if obj.path in _LAYERS:
+        return found
+    attributes, batch = (
+        args[2] if len(args) > 2 else keywords.get("edge_attr", NOTHING),
+        args[3] if len(args) > 3 else keywords.get("batch", NOTHING),
+    )
+    if not batch.of_kind("graph"):
+        return None
+    kept = [Value(frozenset(), v.origins | found.origins, v.scale, v.shape) for v in (edges, attributes, batch)]
+    return just(Tup((found, *kept, found, found)))
 
 
 def _propagated(use: Use) -> Value | None:
