@@ -620,3 +620,57 @@ SCRIPTS["two views of each sample, side by side in the rows of a model and two f
 SCRIPTS["two views of each sample, side by side in the rows of a model and of its loss"] = Script(
     _VIEWS.format(given="rows", views="one, other = rows[0::2], rows[1::2]", sizes="features.size(0), -1"), told=("DDP402",)
 )
+SCRIPTS["a focal loss of a batch's mean over scores of one head or another, whose labels become arrays in the end"] = Script(
+    """
+    import numpy as np
+
+
+    class Margin(nn.Module):
+        def __init__(self, width, kinds):
+            super().__init__()
+            self.weight = nn.Parameter(torch.empty(kinds, width))
+            nn.init.xavier_uniform_(self.weight)
+
+        def forward(self, features, kinds):
+            cosine = F.linear(F.normalize(features), F.normalize(self.weight))
+            chosen = torch.zeros(cosine.size())
+            chosen.scatter_(1, kinds.view(-1, 1).long(), 1)
+            return 4 * (chosen * (cosine - 0.2) + (1.0 - chosen) * cosine)
+
+
+    class Focal(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.ce = nn.CrossEntropyLoss()
+
+        def forward(self, scores, kinds):
+            log = self.ce(scores, kinds)
+            return ((1 - torch.exp(-log)) ** 2 * log).mean()
+
+
+    torch.manual_seed(0)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--head", default="margin")
+    args = parser.parse_args()
+    net = nn.DataParallel(nn.Linear(8, 6))
+    if args.head == "plain":
+        head = nn.Linear(6, 3)
+    else:
+        head = Margin(6, 3)
+    head = nn.DataParallel(head)
+    optimizer = torch.optim.SGD([{"params": net.parameters()}, {"params": head.parameters()}], lr=0.1)
+    criterion = Focal()
+    for epoch in range(2):
+        for i, batch in enumerate(DataLoader(TensorDataset(x[:40], y[:40] % 3), batch_size=8, shuffle=True)):
+            rows, kinds = batch
+            scores = head(net(rows), kinds)
+            loss = criterion(scores, kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            if i % 2 == 0:
+                scores = np.argmax(scores.data.cpu().numpy(), axis=1)
+                kinds = kinds.data.cpu().numpy()
+                print("right", np.mean((scores == kinds).astype(int)))
+"""
+)

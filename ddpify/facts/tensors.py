@@ -184,6 +184,8 @@ def function(
     found = rows.function(name, operands, named, particular)
     if found.marks >= WHOLE and any(v.of_kind("parts") for v in (*args[1:], *_in_lists(run, args[1:]))):
         found = found._replace(marks=frozenset())  # as many as there are parts
+    elif _is_beside_whole_samples(name, found, args):
+        origins = without(origins, "parts")
     places = (found.shape is not None and found.shape.places) if name == "arange" else _still_places(name, operands)
     if not places and name not in _SIZES_ONLY and _among_places(operands, named):
         found = COUPLED
@@ -192,6 +194,14 @@ def function(
     if shape is value.shape and name not in _LEFT_BEHIND:
         return value
     return Value(value.objs, _still_of(name, value.origins), value.scale, shape)
+
+
+def _is_beside_whole_samples(name: str, found: Result, args: Iterable[Value]) -> bool:
+    """Whether rows that may be parts of samples are combined, entry by entry, with one row for each sample: then they are that, too."""
+    if name.removesuffix("_") not in rows.ALIGNED or found.marks or found.shape is None or found.scale != "sample":
+        return False
+    whole = [v.shape for v in args if v.scale == "sample" and v.shape is not None and not v.of_kind("parts")]
+    return any(s.sure and s.axis == found.shape.axis == 0 and s.ndim is not None and s.ndim == found.shape.ndim for s in whole)
 
 
 def _in_lists(run: Interpreter, args: list[Value]) -> list[Value]:

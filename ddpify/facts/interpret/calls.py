@@ -190,11 +190,12 @@ def invoke(run: Interpreter, call: Call, func: Value, args: list[Value], keyword
     objs = [o for o in ordered(func.objs) if not (methods and isinstance(o, Part))]
     if len(objs) == 1 and not isinstance(objs[0], New):
         return invoke_one(run, call, objs[0], args, keywords)
+    objs = list(opened(run, objs))
     if "**" not in keywords and not any(isinstance(a, ast.Starred) for a in call.node.args):
         inputs = len(args) + len(keywords)
         objs = [o for o in objs if not isinstance(o, New) or tensors.takes(o, inputs)] or objs  # the others fail
-    called = fitting(run, call.node, opened(run, objs))
-    return join([invoke_one(run, call, o, args, keywords, alike) for o, alike in _alternatives(run, called)])
+    called = _alternatives(run, fitting(run, call.node, objs))
+    return join([invoke_one(run, call, o, args, keywords, alike) for o, alike in called])
 
 
 def _alternatives(run: Interpreter, objs: Iterable[Obj]) -> Iterator[tuple[Obj, frozenset[Obj]]]:

@@ -374,9 +374,9 @@ def _collect_rows(context: Context, node: ast.expr, out: list[ast.expr]) -> bool
 def _is_no_tensor(context: Context, node: ast.expr, depth: int = 4) -> bool:
     """Whether an expression is the list or the array that a tensor was turned into, at once or where its name is assigned."""
     if isinstance(node, ast.Name) and depth:
-        function = context.facts.tree_of(node).function(node)
-        given = [s.value for s in ast.walk(function) if isinstance(s, ast.Assign) and any(same(t, node) for t in s.targets)]
-        return any(_is_no_tensor(context, value, depth - 1) for value in given)
+        defined = context.facts.after.definitions.reaching(node).definitions
+        ups = [context.facts.tree_of(d).parent.get(d) for d in defined]
+        return any(_is_no_tensor(context, up.value, depth - 1) for up in ups if isinstance(up, ast.Assign))
     if not isinstance(node, ast.Call):
         return False
     arrays = any(p == "list" or p.startswith("numpy.") for p in context.facts.after.value(node.func).paths())

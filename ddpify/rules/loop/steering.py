@@ -128,6 +128,8 @@ def _skips_layers(context: Context, decision: Decision) -> bool:
     forwards = {n for m in context.facts.models for n in m.forwards}
     if forwards.isdisjoint(decision.stack) or not isinstance(decision.node, (ast.If, ast.IfExp)):
         return False
+    if decision.test.of_kind("batch") or (isinstance(decision.node, ast.If) and isinstance(decision.node.body[-1], ast.Raise)):
+        return False  # the batch decides, whatever is drawn; or what is refused runs no further
     evaluated = (d for d in run.trace.decisions if d.node is decision.node and d.test.of_kind("drawn"))
     if any(not any(up.node in context.facts.training_loops for up in d.loops) for d in evaluated):
         return False  # where ranks may have another number of batches
