@@ -660,7 +660,7 @@ SCRIPTS["a focal loss of a batch's mean over scores of one head or another, whos
     head = nn.DataParallel(head)
     optimizer = torch.optim.SGD([{"params": net.parameters()}, {"params": head.parameters()}], lr=0.1)
     criterion = Focal()
-    for epoch in range(2):
+    for epoch in range(3):
         for i, batch in enumerate(DataLoader(TensorDataset(x[:40], y[:40] % 3), batch_size=8, shuffle=True)):
             rows, kinds = batch
             scores = head(net(rows), kinds)
