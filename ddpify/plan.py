@@ -22,7 +22,7 @@ from ddpify.rules import registry
 from ddpify.rules.base import Change, Claim, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.data import evaluation
-from ddpify.rules.loop import carried, decisions, loss, metrics
+from ddpify.rules.loop import carried, decisions, loss, metrics, settings
 from ddpify.rules.precision import apex_version, removal
 from ddpify.rules.process import cuda_visible_devices, local_rank, relaunch, runtime_module, setup, spawn
 from ddpify.rules.process.runtime_module import NewFile
@@ -247,6 +247,8 @@ def _replicate(context: Context) -> tuple[Context, dict[ModuleType, list[Change 
     if any(isinstance(i, Finding) for i in items[carried]) and any(isinstance(i, Change) and i.redistributes for i in items[loss]):
         made = [i for i in items[carried] if not isinstance(i, Finding)]
         items[carried] = [*made, *(i for i in carried.changes(context) if i not in made)]  # what is kept may be of all ranks' rows now
+    closures = [c for c in settings.changes(context) if isinstance(c, Change) and c.redistributes]
+    context = context.after_changes(closures) if closures else context
     changes: dict[ModuleType, list[Change]] = {metrics: [], decisions: []}
     for _ in range(6):
         agreeing: list[Change] = []
@@ -260,8 +262,12 @@ def _replicate(context: Context) -> tuple[Context, dict[ModuleType, list[Change 
             if agreeing:
                 break
         if not agreeing:
+            agreeing = list(metrics.by_batch(context))
+            changes[metrics] += agreeing
+        if not agreeing:
             break
         context = context.after_changes(agreeing)
+    items[settings] = [*closures, *settings.changes(context)]
     return context, items
 
 

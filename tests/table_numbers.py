@@ -4218,3 +4218,84 @@ SCRIPTS |= {
         told=("DDP404",),
     ),
 }
+_LOGGER = """
+    class Log:
+        def __init__(self):
+            self.kept = {{}}
+
+        def update(self, values):
+            for key, value in values.items():
+                if torch.is_tensor(value):
+                    values[key] = value.item()
+                self.kept.setdefault(key, []).append(values[key])
+
+        def save(self):
+            with open("log.txt", "w") as file:
+                {save}
+
+
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    log = Log()
+    for epoch in range(3):
+        for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+            loss = F.cross_entropy(net(rows), kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            log.update({{"loss": loss, "rate": 0.1}})
+        log.save()
+    for key, values in log.kept.items():
+        print("kept", " ".join("%.6f" % value for value in values))
+"""
+SCRIPTS["losses that an object keeps in lists of a dict, written as a text"] = Script(
+    _LOGGER.format(save='file.write("%s" % (self.kept,))'), same=("kept",)
+)
+SCRIPTS["losses that an object keeps in lists of a dict, written line by line"] = Script(
+    _LOGGER.format(save='file.writelines("{} {}\\\\n".format(key, values) for key, values in self.kept.items())'), same=("kept",)
+)
+SCRIPTS["losses that an object keeps in lists of a dict, dumped"] = Script(
+    "    import json\n" + _LOGGER.format(save="json.dump(self.kept, file)"), same=("kept",)
+)
+SCRIPTS["the last average of the losses so far, in a text that is shown in the loop and after it"] = Script(
+    """
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        total = 0.0
+        for i, (rows, kinds) in enumerate(DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True), 1):
+            loss = F.cross_entropy(net(rows), kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += loss.item()
+            said = f"right {total / i:.6f}"
+        print(said)
+    """,
+    same=("right",),
+)
+SCRIPTS["a log that is guarded with all it does, of the loss of each batch"] = Script(
+    """
+    class Log:
+        def __init__(self):
+            self.losses = []
+
+        def add(self, value):
+            self.losses.append(value)
+            print("now", value)
+
+
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    log = Log()
+    for epoch in range(3):
+        for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+            loss = F.cross_entropy(net(rows), kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            log.add(loss.item())
+    print("right %.6f" % (sum(sorted(log.losses)[:7]) / 7))
+    """,
+    same=("right",),
+)

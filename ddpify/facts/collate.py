@@ -7,24 +7,43 @@ stacked, concatenated, or put into a tensor. A part is thinned where samples wer
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
-from typing import Literal
+from collections.abc import Sequence
+from typing import Literal, Protocol
 
 from ddpify.facts.tree import argument, last_name, scope_nodes
+from ddpify.placement.rows import ALIGNED
 
-Layout = Literal["list", "empty", "count", "rows", "thinned"] | int | None
-"""A list with one entry for each sample, an empty one, their number; rows of which samples have several; samples left out; a dimension."""
+Layout = Literal["list", "empty", "count", "rows", "thinned", "plain"] | int | None
+"""A list with one entry for each sample, an empty one, their number; rows of which samples have several; samples left out; what is of no
+sample; a dimension."""
 
-PathOf = Callable[[ast.expr], str]
-_TENSORS = frozenset("tensor as_tensor Tensor LongTensor FloatTensor IntTensor BoolTensor DoubleTensor array asarray".split())
-_KEEP = frozenset("long float double int bool half to cuda cpu type contiguous clone detach requires_grad_ pin_memory numpy".split())
+
+class Names(Protocol):
+    """What the names of a file stand for."""
+
+    def path(self, node: ast.expr) -> str:
+        """The dotted path of something of a library, or of Python; empty of anything else."""
+
+    def function(self, node: ast.expr) -> tuple[ast.FunctionDef, Names] | None:
+        """A function of the project, and the names of its file."""
+
+
+_TENSORS = frozenset("tensor as_tensor Tensor LongTensor FloatTensor IntTensor BoolTensor DoubleTensor array asarray from_numpy".split())
+_KEEP = frozenset("long float double int bool half to cuda cpu type contiguous clone detach requires_grad_ pin_memory numpy astype".split())
 _JOINS = frozenset("cat concat concatenate hstack vstack chain".split())
 
 
-def layouts(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, path_of: PathOf, of_dict: bool = False) -> list[Layout]:
+def layouts(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, known: Names, of_dict: bool = False) -> list[Layout]:
     """The layouts of the parts of the tuple that a function gives, or of the one thing; those of the entries of a dict, where asked."""
-    names = [a.arg for a in (*function.args.posonlyargs, *function.args.args) if a.arg not in ("self", "cls")]
-    reader = _Reader(path_of, dict.fromkeys(names[:1], "list"), of_dict)
+    names = _parameters(function)
+    return _read(function, _Reader(known, dict.fromkeys(names[:1], "list"), of_dict))
+
+
+def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> list[str]:
+    return [a.arg for a in (*function.args.posonlyargs, *function.args.args) if a.arg not in ("self", "cls")]
+
+
+def _read(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, reader: _Reader) -> list[Layout]:
     if isinstance(function, ast.Lambda):
         return reader.parts(function.body)
     returns = [n for n in scope_nodes(*function.body) if isinstance(n, ast.Return)]
@@ -64,8 +83,8 @@ def fills_up(function: ast.AST) -> bool:
 class _Reader:
     """What the names of a function hold, from statement to statement."""
 
-    def __init__(self, path_of: PathOf, names: dict[str, Layout], of_dict: bool) -> None:
-        self.path_of, self.of_dict = path_of, of_dict
+    def __init__(self, known: Names, names: dict[str, Layout], of_dict: bool = False, depth: int = 3) -> None:
+        self.path_of, self.function_of, self.of_dict, self.depth = known.path, known.function, of_dict, depth
         self.names = names
 
     def parts(self, given: ast.expr) -> list[Layout]:
@@ -79,8 +98,20 @@ class _Reader:
                 self.bind(statement.targets[0], statement.value)
             elif isinstance(statement, ast.For) and self.is_list(statement.iter):
                 self.filled(statement.body)
+            elif isinstance(statement, ast.If) and all(isinstance(s, ast.Assign) for s in (*statement.body, *statement.orelse)):
+                self.either(statement)
             else:
                 self.lose(statement)
+
+    def either(self, statement: ast.If) -> None:
+        """Carry out one or the other of some assignments."""
+        before = dict(self.names)
+        self.block(statement.body)
+        one, self.names = self.names, before
+        self.block(statement.orelse)
+        for name in one.keys() | self.names.keys():
+            found = {one.get(name, "plain"), self.names.get(name, "plain")}
+            self.names[name] = found.pop() if len(found) == 1 else "thinned" if "thinned" in found else None
 
     def bind(self, target: ast.expr, value: ast.expr) -> None:
         """Carry out an assignment."""
@@ -152,7 +183,15 @@ class _Reader:
 
     def known(self, node: ast.expr) -> Layout:
         if isinstance(node, ast.Name):
-            return self.names.get(node.id)
+            return self.names.get(node.id, "plain")
+        if isinstance(node, ast.Attribute):
+            return "plain" if self.layout(node.value) == "plain" else None
+        if isinstance(node, (ast.Constant, ast.UnaryOp, ast.BinOp)):
+            return self.entrywise([n for n in ast.iter_child_nodes(node) if isinstance(n, ast.expr)])
+        if isinstance(node, ast.IfExp):
+            return self.entrywise([node.body, node.orelse])
+        if isinstance(node, ast.Subscript):
+            return self.cut(node)
         if isinstance(node, (ast.List, ast.Tuple)) and not node.elts:
             return "empty"
         if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
@@ -162,6 +201,21 @@ class _Reader:
             return self.called(node)
         return None
 
+    def entrywise(self, operands: Sequence[ast.expr]) -> Layout:
+        """What is computed from each entry of operands that are laid out alike, and of what is of no sample."""
+        found = {self.layout(n) for n in operands} - {"plain"}
+        if not found:
+            return "plain"
+        only = found.pop() if len(found) == 1 else None
+        return only if isinstance(only, int) else None
+
+    def cut(self, node: ast.Subscript) -> Layout:
+        """`rows[:, a:b]`: all samples, of each a part."""
+        entries = node.slice.elts if isinstance(node.slice, ast.Tuple) else []
+        first = entries[0] if entries else None
+        every = isinstance(first, ast.Slice) and first.lower is first.upper is first.step is None
+        return 0 if every and self.layout(node.value) == 0 else None
+
     def called(self, node: ast.Call) -> Layout:
         path, given = self.path_of(node.func), node.args[0] if node.args else None
         name = path.rpartition(".")[2]
@@ -170,11 +224,23 @@ class _Reader:
         if path == "len" and given is not None:
             return "count" if self.is_list(given) else None
         if given is not None and name and name in {*_JOINS, *_TENSORS, "stack", "pad_sequence"}:
-            return _put_together(node, name) if self.layout(given) == "list" else None
+            held = self.layout(given)
+            return _put_together(node, name) if held == "list" else held if isinstance(held, int) and name in _TENSORS else None
+        if path.startswith(("torch.", "numpy.")) and name in ALIGNED:
+            return self.entrywise(node.args)
         if name in ("zeros", "ones", "full", "empty"):
             sizes = list(given.elts) if isinstance(given, (ast.Tuple, ast.List)) else node.args
             return 0 if sizes and self.counts(sizes[0]) else None
+        if self.depth and not node.keywords and (own := self.function_of(node.func)) is not None:
+            return self.of_function(*own, [self.layout(a) for a in node.args])
         return self.method(node.func, node) if isinstance(node.func, ast.Attribute) else None
+
+    def of_function(self, function: ast.FunctionDef, known: Names, given: Sequence[Layout]) -> Layout:
+        """What a function of the project gives for operands of these layouts."""
+        names = _parameters(function)
+        inner = _Reader(known, {**dict.fromkeys(names, "plain"), **dict(zip(names, given, strict=False))}, depth=self.depth - 1)
+        (only, *more) = _read(function, inner)
+        return only if not more and len(given) <= len(names) else None
 
     def method(self, func: ast.Attribute, node: ast.Call) -> Layout:
         held = self.layout(func.value)
@@ -200,8 +266,16 @@ def _put_together(node: ast.Call, name: str) -> Layout:
     if name == "stack":
         return at if isinstance(at, int) and at >= 0 else None
     if name in _JOINS:
-        return "rows" if at == 0 else None
+        return (0 if _is_of_one_row(node.args[0]) else "rows") if at == 0 else None
     return 0
+
+
+def _is_of_one_row(node: ast.expr) -> bool:
+    """Whether each entry of a list has one row: `[part.unsqueeze(0) for part in parts]`."""
+    match node:
+        case ast.ListComp(elt=ast.Call(func=ast.Attribute(attr="unsqueeze"), args=[ast.Constant(value=0)])):
+            return True
+    return False
 
 
 def _argument(node: ast.Call, position: int, name: str, default: object) -> object:

@@ -109,6 +109,12 @@ def is_writer(obj: object) -> bool:
     return made or derived or opened(obj.path, obj.node) == "make"
 
 
+def fills_file(call: Call) -> bool:
+    """Whether a call writes into a file that is open: `file.write(text)`, `json.dump(numbers, file)`."""
+    handles = call.method in rows.HANDLE_METHODS and any(o.path.startswith(rows.HANDLES) for o in call.receiver.instances())
+    return handles or not rows.DUMPS.isdisjoint(call.func.paths())
+
+
 def writes(call: Call) -> bool:
     """Whether an `open` call opens for writing; unknown modes count as reading."""
     mode = call.argument(1, "mode")

@@ -291,8 +291,10 @@ MODULES: dict[str, tuple[Rule, tuple[str, ...], dict[str, Argument]]] = {
     },
 }
 
-ALIGNED = frozenset([*_ELEMENTWISE, *"add sub subtract mul multiply div divide true_divide where masked_fill scatter scatter_add gather".split()])
-"""What combines the entries that stand at the same place: of operands of as many dimensions, all have as many rows."""
+ALIGNED = frozenset(
+    [*_ELEMENTWISE, *"add sub subtract mul multiply div divide true_divide where masked_fill scatter scatter_add gather".split()]
+)
+"""What combines the entries that stand at the same place: where operands have as many dimensions, they have as many rows."""
 
 
 def function(name: str, args: Iterable[Argument], keywords: Mapping[str, Argument], particular: Mapping[str, Rule] = {}) -> Result:

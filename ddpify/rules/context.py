@@ -312,8 +312,9 @@ class Context:
         loops = [loop for loop in self.tree.of(ast.For) if run.value(loop).batches() & self.sharded_loaders]
         inside = {call for loop in loops for statement in loop.body for call in calls_in(statement)}
         out = set(self.training)
+        reduced = {self.facts.tree_of(n).function(n) for n in self.assumed.redistributed}
         for call in run.trace.calls:
-            if self._is_collective(call):
+            if self._is_collective(call) or not reduced.isdisjoint(call.func.functions()):
                 out |= {call.node, *call.stack}
             elif call.node in inside:
                 out |= set(call.stack)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -18,9 +19,28 @@ from ddpify.facts.interpret.literals import decorator_names, is_own, marked_as_l
 from ddpify.facts.interpret.settings import note_made
 from ddpify.facts.interpret.signatures import fitting
 from ddpify.facts.interpret.state import ELEMENT, UNNAMED, Frame, Interpreter
+from ddpify.facts.interpret.texts import as_texts
 from ddpify.facts.library import effects
 from ddpify.facts.library.row import row_of
-from ddpify.facts.model import NOTHING, Call, Class, Ext, Func, Method, New, Obj, Part, Pick, Tup, Value, join, just, ordered, origins_of
+from ddpify.facts.model import (
+    NOTHING,
+    Call,
+    Class,
+    Ext,
+    Func,
+    Lit,
+    Method,
+    New,
+    Obj,
+    Part,
+    Pick,
+    Tup,
+    Value,
+    join,
+    just,
+    ordered,
+    origins_of,
+)
 from ddpify.facts.origins import NONE, Origin, of_kind, only
 from ddpify.facts.record import Kind
 from ddpify.facts.recording import Recording, Seen, merge
@@ -31,7 +51,8 @@ _DEPTH = 24
 _NESTED = 4  # so deep outputs are looked into that hold lists of others
 _CALLED_FOR = {"__iter__": "iter", "__next__": "next"}
 _TEXTS = ("str", "repr", "format")
-_AS_TEXT = ("__format__", "__str__", "__repr__")
+_OF_PARTS = re.compile(r"\{\w*[.\[]")
+_FILL_IN = (*effects.LOG_METHODS, "format", "join")
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _RECURSIONS = 40  # in so many places a function is followed that is running already
 _OF_LOSSES = ("reduction", "weight", "ignore_index", "pos_weight")  # the options that say what losses average
@@ -66,7 +87,7 @@ def evaluate_call(run: Interpreter, node: ast.Call) -> Value:
         func, args = just(Ext(builtin)), [_filled(run, receiver)]
         run.note(node.func, func)
     call, seen = _record(run, node, func, args, keywords, receiver)
-    texts = [text for value in (*args, *keywords.values()) for text in as_texts(run, value, node)] if _shows(func) else []
+    texts = [text for value in (*args, *keywords.values()) for text in as_texts(run, value, node)] if _shows(func, receiver) else []
     _hook_parts(run, node, receiver, args)
     result = invoke(run, call, func, args, keywords)
     if texts:
@@ -84,17 +105,12 @@ def evaluate_call(run: Interpreter, node: ast.Call) -> Value:
     return result
 
 
-def _shows(func: Value) -> bool:
-    """Whether a function of a library makes texts of what it is given, to show or to return them."""
-    logs = any(isinstance(o, Method) and o.name in effects.LOG_METHODS for o in func.objs)
-    return logs or any(isinstance(o, Ext) and (o.path in _TEXTS or row_of(effects.EFFECTS, o.path) == "print") for o in func.objs)
-
-
-def as_texts(run: Interpreter, value: Value, node: ast.AST) -> list[Value]:
-    """The texts that classes of the project make of what a value may be, by `__str__` or `__repr__`."""
-    own = [o for o in ordered(value.objs) if isinstance(o, New) and o.cls is not None and not run.is_module(o)]
-    made = [next((t for name in _AS_TEXT if (t := invoke_named(run, o, name, node)) is not None), NOTHING) for o in own]
-    return [text for text in made if text is not NOTHING]
+def _shows(func: Value, receiver: Value) -> bool:
+    """Whether a function of a library makes texts of what it is given, to show or to return them: all of it, and not `"{0.avg}"` of it."""
+    if any(isinstance(o, Lit) and _OF_PARTS.search(str(o.value)) for o in receiver.objs):
+        return False
+    texts = any(isinstance(o, Method) and o.name in _FILL_IN for o in func.objs)
+    return texts or any(isinstance(o, Ext) and (o.path in _TEXTS or row_of(effects.EFFECTS, o.path) == "print") for o in func.objs)
 
 
 def _with_attribute(value: Value, name: str) -> Value:

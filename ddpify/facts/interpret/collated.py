@@ -44,17 +44,30 @@ def layouts(run: Interpreter, collated: Value, of_dict: bool = False) -> list[co
         return []
     key = ("entries" if of_dict else "layouts", func.node)
     if key not in run.project.memo:
-        run.project.memo[key] = collate.layouts(func.node, lambda node: _path(run, func.file, node), of_dict)
+        run.project.memo[key] = collate.layouts(func.node, _Names(run, func.file), of_dict)
     return run.project.memo[key]  # type: ignore[return-value]
 
 
-def _path(run: Interpreter, file: str, node: ast.expr) -> str:
-    """The dotted path of something of a library, or of Python, that a function of a file names; empty of anything else."""
-    if isinstance(node, ast.Attribute):
-        base = _path(run, file, node.value)
-        return f"{base}.{node.attr}" if base else ""
-    if not isinstance(node, ast.Name):
-        return ""
-    held = run.memory.held((file, node.id))
-    paths = held.paths() if held is not None else {node.id}
-    return next(iter(paths)) if len(paths) == 1 else ""
+class _Names:
+    """What the names of a file of the project stand for."""
+
+    def __init__(self, run: Interpreter, file: str) -> None:
+        self.run, self.file = run, file
+
+    def path(self, node: ast.expr) -> str:
+        """The dotted path of something of a library, or of Python; empty of anything else."""
+        if isinstance(node, ast.Attribute):
+            base = self.path(node.value)
+            return f"{base}.{node.attr}" if base else ""
+        if not isinstance(node, ast.Name):
+            return ""
+        held = self.run.memory.held((self.file, node.id))
+        paths = held.paths() if held is not None else {node.id}
+        return next(iter(paths)) if len(paths) == 1 else ""
+
+    def function(self, node: ast.expr) -> tuple[ast.FunctionDef, collate.Names] | None:
+        """A function of the project, and the names of its file."""
+        held = self.run.memory.held((self.file, node.id)) if isinstance(node, ast.Name) else None
+        (only,) = held.objs if held is not None and len(held.objs) == 1 else (None,)
+        own = isinstance(only, Func) and isinstance(only.node, ast.FunctionDef) and only.owner is None
+        return (only.node, _Names(self.run, only.file)) if own else None  # type: ignore[union-attr,return-value]

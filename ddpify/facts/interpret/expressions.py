@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 
 from ddpify.facts import library, named, tensor_entries, tensors
-from ddpify.facts.interpret.calls import as_texts
 from ddpify.facts.interpret.literals import joined_texts, literal, literal_keys, sources_of
 from ddpify.facts.interpret.state import ELEMENT, UNNAMED, Interpreter
+from ddpify.facts.interpret.texts import as_texts
 from ddpify.facts.model import (
     NOTHING,
     Lit,

@@ -89,6 +89,8 @@ def item(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Va
             if not held and (obj, ELEMENT) in run.memory:
                 other = literal_keys(index) and run.is_a(obj, *library.DICTS) and (obj, UNNAMED) in run.memory  # no key that is known
                 held = [run.memory[obj, UNNAMED if other else ELEMENT]]
+            if not held and isinstance(obj, New) and obj.path == "list" and (obj, "iterable") in run.memory:
+                held = [run.element(just(obj))]
             if isinstance(node.slice, ast.Slice) and isinstance(obj, New) and obj.path == "list":
                 held = [_several(v) for v in held]
             if not held and isinstance(obj, New) and obj.path == "torch.nn.Parameter" and index.scale is not None:

@@ -8,7 +8,8 @@ from typing import Any
 from ddpify.facts import library, named, tensor_entries, tensors
 from ddpify.facts.interpret.literals import joined_texts, literal, marked_as_sized, sources_of
 from ddpify.facts.interpret.state import ELEMENT, Interpreter
-from ddpify.facts.model import NOTHING, New, Tup, Value, join, just
+from ddpify.facts.interpret.texts import as_texts
+from ddpify.facts.model import NOTHING, New, Tup, Value, join, just, origins_of
 from ddpify.facts.origins import Origin, of_kind, without
 from ddpify.facts.record import Kind
 from ddpify.placement.shape import EXTREMES
@@ -62,8 +63,9 @@ def binary(run: Interpreter, op: ast.operator, left: Value, right: Value, node: 
         return Value(joined, left.origins | right.origins)
     if isinstance(op, ast.Add) and texts and (like := named.text(run, [left, right])):
         return Value(like, left.origins | right.origins)
-    if isinstance(op, ast.Mod) and texts and (like := named.filled_in(run, left)):
-        return Value(like, left.origins | right.origins)
+    if isinstance(op, ast.Mod) and texts:
+        filled = [right, *as_texts(run, right, node)]
+        return Value(named.filled_in(run, left), left.origins | origins_of(filled) | sources_of(right), tensors.any_function(filled))
     origins = library.mixed([left, right], {}).origins | sources_of(left) | sources_of(right)
     if isinstance(op, ast.Add):
         tuples = [o for v in (left, right) for o in v.objs if isinstance(o, Tup)]

@@ -110,6 +110,8 @@ SHOWING_METHODS = frozenset(("print_trainable_parameters",))  # of peft's models
 WRITING_METHODS = frozenset(
     ("to_csv", "to_json", "to_pickle", "savefig", "save_pretrained", "imsave", "to_excel", "to_parquet", "write_png", "dump", "tofile")
 )
+HANDLE_METHODS = frozenset(("write", "writelines", "writerow", "writerows"))
+DUMPS = frozenset(("json.dump", "yaml.dump", "yaml.safe_dump", "pickle.dump"))
 PATH_METHODS = frozenset(("write_text", "write_bytes", "touch", "unlink"))
 SAME_FOR_ALL = frozenset(("get_rank", "get_world_size", "is_initialized", "is_available", "get_backend"))
 ADVANCING = frozenset("backward step zero_grad load_state_dict seed manual_seed shuffle all_reduce barrier broadcast compute".split())

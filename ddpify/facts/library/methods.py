@@ -63,8 +63,10 @@ def _modules(use: Use) -> Value:
 
 
 def _named_modules(use: Use) -> Value | None:
-    """`model.named_children()`: pairs of a name and a module."""
+    """`model.named_children()`: pairs of a name and a module; the model itself is among its `named_modules()`."""
     origins, named_parts = frozenset((Origin("parameters", use.of),)), list(use.run.memory.of(use.of))
+    if use.event.method == "named_modules":
+        named_parts.append(("", just(use.of)))
     parts = frozenset(o for _, value in named_parts for o in value.objs if isinstance(o, New))
     if not parts:
         return None

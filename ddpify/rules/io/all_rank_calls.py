@@ -61,6 +61,8 @@ class Required:
 
     def _is_required(self, node: ast.expr, top: ast.AST | None) -> bool:
         """Whether all ranks must evaluate an expression for what it is itself."""
+        if node in self.context.assumed.redistributed:
+            return True
         return node in stored_numbers(self.context)[0] or (isinstance(node, ast.Call) and node is not top and self._is_collective(node))
 
     def _draws(self, iterable: ast.expr) -> bool:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 
 from ddpify.edits import InsertAfter, Replace
 from ddpify.facts import batch_source, manual_batches
-from ddpify.facts.effects import effect, effects
+from ddpify.facts.effects import effect, effects, fills_file
 from ddpify.facts.library import COLLECTIONS
 from ddpify.facts.model import Call, Func, Lit, New, Tup, Value
 from ddpify.facts.tree import inside, last_name, same
@@ -27,6 +27,7 @@ from ddpify.records import replace
 from ddpify.rules.base import Alternative, Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.data.loader import epoch_of, sampler_name, samplers
+from ddpify.rules.loop import by_batch as by_batches
 from ddpify.rules.loop import unknown
 from ddpify.rules.loop.counted_elsewhere import counted_elsewhere, keys
 from ddpify.rules.loop.last_batch import of_one_batch
@@ -337,7 +338,8 @@ def _data_sets(context: Context, loop: Batches) -> frozenset[New]:
 
 def _output_calls(context: Context, also: Callable[[Value], bool] = lambda value: False) -> Iterator[Call]:
     """Calls that print, log or write something computed from a rank's own batches, or of which something else holds."""
-    for call, _ in effects(context.facts.after):
+    run = context.facts.after
+    for call in (*(call for call, _ in effects(run)), *filter(fills_file, run.trace.calls)):
         if any(context.from_sharded_data(v) or also(v) for v in _inner(context, call)):
             yield call
 
@@ -357,18 +359,24 @@ def _inner(context: Context, call: Call) -> Iterator[Value]:
 
 def unreduced_numbers(context: Context) -> Iterator[Finding]:
     """What a converted script still shows, compares or schedules of one rank's own numbers after a training loop."""
-    loops = set(_loops(context))
     message, fix = "this value is computed from one rank's part of the data, not from all of it", "sum or average it over the ranks first"
+    yield from (context.manual(CODE, node, message, fix) for node, _ in _own_numbers(context))
+
+
+def _own_numbers(context: Context) -> Iterator[tuple[ast.AST, list[ast.expr]]]:
+    """What shows or decides by one rank's own numbers after a training loop, and what it is given."""
+    loops = set(_loops(context))
     for call in _output_calls(context, context.chosen_by_own_batch):
         own = [v for v in _inner(context, call) if context.from_sharded_data(v) or context.chosen_by_own_batch(v)]
         scales = {v.scale for v in own}
         of_rows = scales <= {"sample", "count"} or of_one_batch(context, call.node)  # shown as rank 0's own, and said so
         if not (of_rows or any(loop.node in loops for loop in call.loops) or "torch.save" in call.func.paths()):
-            yield context.manual(CODE, call.node, message, fix)
+            yield call.node, [*call.node.args, *(k.value for k in call.node.keywords)]
     for decision in context.facts.after.trace.decisions:
-        after = isinstance(decision.node, (ast.If, ast.While)) and not any(loop.node in loops for loop in decision.loops)
-        if after and context.from_sharded_data(decision.test) and not _divides_among_ranks(context, decision.node):
-            yield context.manual(CODE, decision.node, message, fix)
+        if not isinstance(decision.node, (ast.If, ast.While)) or any(loop.node in loops for loop in decision.loops):
+            continue
+        if context.from_sharded_data(decision.test) and not _divides_among_ranks(context, decision.node):
+            yield decision.node, [decision.node.test]
 
 
 def _divides_among_ranks(context: Context, node: ast.AST) -> bool:
@@ -379,17 +387,24 @@ def _divides_among_ranks(context: Context, node: ast.AST) -> bool:
     return False
 
 
+def by_batch(context: Context) -> Iterator[Change]:
+    """Reduce the numbers of each batch, where nothing else makes what is read of them after a loop that of all ranks."""
+    loops = (loop for loop in _loops(context) if context.facts.is_edited(loop))
+    uses = [use for loop in loops for live, reduction in _reductions(context, loop) if reduction.problem for use in live.uses]
+    uses += [part for _, given in _own_numbers(context) for part in given]
+    change = by_batches.reduce(context, CODE, uses) if uses else None
+    if change is not None:
+        yield change
+
+
 def _reduce(context: Context, loop: Batches) -> Iterator[Change | Finding]:
     """Reduce what is live after one loop, where it differs between ranks."""
-    over = frozenset(o for o in context.facts.after.value(loop).batches() if isinstance(o, New))
+    over = _over(context, loop)
     evaluates = bool(over & context.sharded_loaders) and not over <= context.sharded_loaders  # of which every rank reads all
     sampler = sampler_name(context, over & frozenset(context.facts.loaders)) if evaluates else ""
     loader = loader_of(context, loop)
     reductions: list[Reduction] = []
-    for live in live_out(context, loop):
-        reduction = reduce(context, loop, live, loader, bool(over & context.sharded_evaluation))
-        if reduction is None:
-            continue
+    for live, reduction in _reductions(context, loop):
         known = not reduction.note and not reduction.problem
         if evaluates and known and not (loader and sampler and (not reduction.edits or live.value.scale == "mean")):
             reduction.problem = (
@@ -406,6 +421,20 @@ def _reduce(context: Context, loop: Batches) -> Iterator[Change | Finding]:
             reduction.alternatives = _alternatives(context, live) if reduction.doubt else ()
             reductions.append(reduction)
     yield from _after_loop(context, loop, reductions, loader, sampler)
+
+
+def _over(context: Context, loop: Batches) -> frozenset[New]:
+    """The loaders that a loop goes over."""
+    return frozenset(o for o in context.facts.after.value(loop).batches() if isinstance(o, New))
+
+
+def _reductions(context: Context, loop: Batches) -> Iterator[tuple[LiveOut, Reduction]]:
+    """What is live after a loop and differs between ranks, and how it is reduced."""
+    sharded = bool(_over(context, loop) & context.sharded_evaluation)
+    for live in live_out(context, loop):
+        reduction = reduce(context, loop, live, loader_of(context, loop), sharded)
+        if reduction is not None:
+            yield live, reduction
 
 
 def _alternatives(context: Context, live: LiveOut) -> tuple[Alternative, ...]:

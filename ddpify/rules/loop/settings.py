@@ -185,7 +185,8 @@ def _closures(context: Context) -> Iterator[Change | Finding]:
                 yield context.manual(CODE, call.node, why, fix)
                 continue
             why = "LBFGS decides by the loss that the closure returns: it is averaged over all ranks, so that all take the same decision"
-            yield Change(CODE, why, context.tree.shown, loss, (over_ranks(context, loss),), needs=("sum_over_ranks",))
+            where = (CODE, why, context.tree.shown, loss)
+            yield Change(*where, (over_ranks(context, loss),), needs=("sum_over_ranks",), redistributes=((loss, "agreed"),))
 
 
 def _returned(closure: Value) -> list[ast.expr]:

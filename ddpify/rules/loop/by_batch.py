@@ -1,0 +1,83 @@
+"""Numbers of a batch that are reduced where they are made: what is read after the loop is computed from them as no reduction undoes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator
+
+from ddpify.facts.model import Tup, Value
+from ddpify.facts.origins import by_kind
+from ddpify.facts.runs import Run
+from ddpify.facts.tree import walked
+from ddpify.records import replace
+from ddpify.rules.base import Change
+from ddpify.rules.context import Context
+from ddpify.rules.loop.branches import has_own_test, under_own_test
+from ddpify.rules.loop.coupled_losses import loss_in, of_training
+from ddpify.rules.loop.sharded_parts import reduce_edits
+
+_WHY = "what is read after the loop is computed from the numbers of batches, and is no total of them: each is made that of all ranks"
+_GRAPH = frozenset(("forward", "graded", "weight", "parameters"))
+_OTHER = frozenset(("decided", "offset", "thinned", "part"))
+_DEPTH = 4  # of containers and objects in one another
+
+
+def reduce(context: Context, code: str, uses: Collection[ast.AST]) -> Change | None:
+    """The change by which no use is of a rank's own numbers any more; None where there is none."""
+    for detached in (True, False):
+        numbers = _first(context, list(_numbers(context, detached)), uses)
+        after = _with(context, numbers, "agreed")
+        if numbers and not any(_is_own(after, v) for use in uses for v in _held(after.facts.after, after.facts.after.value(use))):
+            edits, needs = reduce_edits(context, numbers)
+            shown, agreed = context.facts.tree_of(numbers[0]).shown, tuple((n, "agreed") for n in numbers)
+            return Change(code, _WHY, shown, numbers[0], tuple(edits), needs=tuple(needs), redistributes=agreed)
+    return None
+
+
+def _with(context: Context, numbers: list[ast.expr], how: str) -> Context:
+    """The context of the script once some numbers are something else."""
+    known = context.assumed
+    return context.assuming(replace(known, redistributed={**known.redistributed, **dict.fromkeys(numbers, how)}))
+
+
+def _first(context: Context, numbers: list[ast.expr], uses: Collection[ast.AST]) -> list[ast.expr]:
+    """Those of some numbers that uses are computed from, and that are not computed from others; none that a loss is computed from."""
+    if not numbers:
+        return []
+    marked = _with(context, numbers, "mark").facts.after
+    trained = {n for t in context.facts.loops for n in loss_in(marked, t.backward.node).of_kind("mark")}
+    used = {n for use in uses for v in _held(marked, marked.value(use)) for n in v.of_kind("mark")} - trained
+    return [n for n in numbers if n in used and marked.value(n).of_kind("mark") - trained == {n}]
+
+
+def _numbers(context: Context, detached: bool) -> Iterator[ast.expr]:
+    """The totals, averages and counts of a batch that all ranks compute in training, and that are `detached`: no gradient goes through."""
+    for node, value in context.facts.after.trace.values.items():
+        made = isinstance(node, (ast.Call, ast.BinOp))
+        read = not detached and isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load)
+        if not isinstance(node, ast.expr) or not (made or read) or value.scale not in ("mean", "sum", "count"):
+            continue
+        kinds = by_kind(value.origins).keys()
+        known = not value.objs and of_training(context, value) and _OTHER.isdisjoint(kinds) and (not detached or _GRAPH.isdisjoint(kinds))
+        if known and context.facts.is_edited(node) and _on_all_ranks(context, node):
+            yield node
+
+
+def _on_all_ranks(context: Context, node: ast.expr) -> bool:
+    """Whether all ranks evaluate an expression, or none does."""
+    calls = (c for n in walked(node) for c in context.facts.after.calls(n))
+    return not under_own_test(context, node) and not any(has_own_test(context, c) for c in calls)
+
+
+def _held(run: Run, value: Value, depth: int = _DEPTH) -> Iterator[Value]:
+    """A value, and what the tuples, containers and objects that it may be hold."""
+    yield value
+    for obj in value.objs if depth else ():
+        inner = obj.entries if isinstance(obj, Tup) else run.of(obj).values()
+        for part in inner:
+            yield from _held(run, part, depth - 1)
+
+
+def _is_own(context: Context, value: Value) -> bool:
+    """Whether a value is of a rank's own batches, or chosen by one."""
+    return context.from_sharded_data(value) or context.chosen_by_own_batch(value)
