@@ -520,7 +520,6 @@ SCRIPTS["rows that only one of two kinds of heads may combine, and targets that 
             loss.backward()
             optimizer.step()
     """,
-    told=("DDP402",),
 )
 
 SCRIPTS["what two domains' features have in common, compared in training mode by a module of its own"] = Script(

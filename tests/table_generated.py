@@ -799,7 +799,7 @@ SCRIPTS |= {
         ("by batches", 'tracker.update("loss", loss.item())', ()),
         ("under a name of the batch", 'tracker.update(f"kind {targets[0].item()}", loss.item())', ("DDP404",)),
         ("where the loss is high", 'if loss.item() > 0.6:\n                tracker.update("loss", loss.item())', ("DDP404",)),
-        ("counted as well", 'tracker.update("count", len(targets))\n            tracker.update("loss", loss.item())', ("DDP404",)),
+        ("counted as well", 'tracker.update("count", len(targets))\n            tracker.update("loss", loss.item())', ()),
     )
 }
 SCRIPTS["two steps on each batch of an iterator"] = Script(
@@ -993,14 +993,14 @@ _TOTAL = (
 _PRINTED = 'print("mean", losses)'
 SCRIPTS |= {
     f"the text that an object makes of {what}": Script(
-        _TEXT.format(start=start, update=update, shown=shown, name=name, show=show), same=("mean",), told=told
+        _TEXT.format(start=start, update=update, shown=shown, name=name, show=show), same=("mean",)
     )
-    for what, (start, update, shown), name, show, told in (
-        ("a list, in an f-string", _LISTED, "__str__", 'print(f"mean {losses}")', ("DDP404",)),
-        ("a dict of pairs", _PAIRED, "__repr__", _PRINTED, ("DDP404",)),
-        ("a list, logged", _LISTED, "__str__", 'logging.getLogger("run").info("mean %s", losses)', ("DDP404",)),
-        ("its totals", _TOTAL, "__str__", _PRINTED, ()),
-        ("its totals, by str", _TOTAL, "__repr__", 'print("mean " + str(losses))', ()),
+    for what, (start, update, shown), name, show in (
+        ("a list, in an f-string", _LISTED, "__str__", 'print(f"mean {losses}")'),
+        ("a dict of pairs", _PAIRED, "__repr__", _PRINTED),
+        ("a list, logged", _LISTED, "__str__", 'logging.getLogger("run").info("mean %s", losses)'),
+        ("its totals", _TOTAL, "__str__", _PRINTED),
+        ("its totals, by str", _TOTAL, "__repr__", 'print("mean " + str(losses))'),
     )
 }
 _RUNS = """

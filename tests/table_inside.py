@@ -97,7 +97,7 @@ SCRIPTS: dict[str, Script] = {
         + """
         print("active", counts["on"] / counts["all"])
 """,
-        told=("DDP404",),
+        same=("",),
     ),
     # --- layers that go over the samples ----------------------------------------------------------------------------------
     "samples that attend to one another": Script(
@@ -436,7 +436,7 @@ SCRIPTS["activations that hooks of all layers keep"] = Script(
         for name, values in seen.items():
             print(name, sum(values) / len(values))
     """,
-    told=("DDP404",),
+    same=("",),
 )
 SCRIPTS["layers that are found by name and pruned by a method that prints"] = Script(
     """

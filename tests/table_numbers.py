@@ -3783,7 +3783,7 @@ def keep_loss(epoch, loss, folder):
                 total = total + loss.item()
             print("seen", total)
         """,
-        told=("DDP404",),
+        same=("",),
     ),
     "the union of sets, by the class": Script(
         """
@@ -3887,7 +3887,7 @@ SCRIPTS |= {
                 {put}
             print("seen", seen)
         """,
-        told=("DDP404",),
+        told=() if "loss.item()" in put and "pd.concat" not in put and "np.put" not in put else ("DDP404",),
     )
     for title, (empty, put) in PUTS.items()
 }
@@ -4056,7 +4056,7 @@ SCRIPTS["meters in a dict of an object that is shown as a text"] = Script(
             log.update(loss=loss.item())
         print("averages", log)
     """,
-    told=("DDP404",),
+    same=("",),
 )
 
 SCRIPTS |= {
@@ -4076,7 +4076,6 @@ SCRIPTS |= {
                 {statement}
         print("mean", total / len(loader))
         """,
-        told=("DDP404",),
     )
     for statement in ('globals()["total"] += loss.item()', "globals().update(total=total + loss.item())")
 }

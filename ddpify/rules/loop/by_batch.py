@@ -19,6 +19,7 @@ from ddpify.rules.loop.sharded_parts import reduce_edits
 _WHY = "what is read after the loop is computed from the numbers of batches, and is no total of them: each is made that of all ranks"
 _GRAPH = frozenset(("forward", "graded", "weight", "parameters"))
 _OTHER = frozenset(("decided", "offset", "thinned", "part"))
+_KEYED = ("setdefault", "insert", "__setitem__")
 _DEPTH = 4  # of containers and objects in one another
 
 
@@ -27,7 +28,7 @@ def reduce(context: Context, code: str, uses: Collection[ast.AST]) -> Change | N
     for detached in (True, False):
         numbers = _first(context, list(_numbers(context, detached)), uses)
         after = _with(context, numbers, "agreed")
-        if numbers and not any(_is_own(after, v) for use in uses for v in _held(after.facts.after, after.facts.after.value(use))):
+        if numbers and not _are_own(after, uses):
             edits, needs = reduce_edits(context, numbers)
             shown, agreed = context.facts.tree_of(numbers[0]).shown, tuple((n, "agreed") for n in numbers)
             return Change(code, _WHY, shown, numbers[0], tuple(edits), needs=tuple(needs), redistributes=agreed)
@@ -76,6 +77,16 @@ def _held(run: Run, value: Value, depth: int = _DEPTH) -> Iterator[Value]:
         inner = obj.entries if isinstance(obj, Tup) else run.of(obj).values()
         for part in inner:
             yield from _held(run, part, depth - 1)
+
+
+def _are_own(context: Context, uses: Collection[ast.AST]) -> bool:
+    """Whether uses are of a rank's own batches, or of what is kept under names that these gave."""
+    run = context.facts.after
+    held = [v for use in uses for v in _held(run, run.value(use))]
+    objs = {o for v in held for o in v.instances()}
+    keys = [(s.receiver, run.value(s.node.slice)) for s in run.trace.stores if isinstance(s.node, ast.Subscript)]
+    keys += [(c.receiver, c.args[0]) for name in _KEYED for c in run.calls_named(name) if c.args]
+    return any(_is_own(context, v) for v in held) or any(_is_own(context, v) and not objs.isdisjoint(r.objs) for r, v in keys)
 
 
 def _is_own(context: Context, value: Value) -> bool:
