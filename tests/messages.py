@@ -1690,6 +1690,7 @@ FROM_TABLES = (
     "a table of pandas",
     "a tagger with other targets by then",
     "a teacher in DataParallel, whose keys keep its prefix",
+    "a total over all epochs of the losses of the batches that have a label",
     "a trainer that trains and saves itself",
     "activations that are computed again, the older way, with a part that rests",
     "amp by a flag, to apex O2",

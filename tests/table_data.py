@@ -537,3 +537,41 @@ _MOVES = {
 }
 
 SCRIPTS |= {f"a batch that is moved {how}": Script(_NAMED.replace("MOVE", move), same=("lost",)) for how, move in _MOVES.items()}
+SCRIPTS["a collate function that turns stacked windows into numbers by a function, and cuts them"] = Script(
+    """
+    import numpy as np
+
+
+    def scaled(values, bits):
+        return 2 * values / (2**bits - 1.0) - 1.0
+
+
+    def windows(batch):
+        starts = [int(abs(part[0].sum()) * 10) % 3 for part in batch]
+        inputs = [part[0][starts[i] : starts[i] + 6] for i, part in enumerate(batch)]
+        inputs = torch.tensor(np.stack(inputs).astype(np.float64))
+        kinds = torch.cat([part[1].unsqueeze(0) for part in batch], 0)
+        if os.environ.get("SCALED", "yes") == "yes":
+            inputs = scaled(inputs, 4)
+        return inputs[:, :5], kinds.long(), inputs[:, 1:]
+
+
+    class Windows(Dataset):
+        def __len__(self):
+            return 40
+
+        def __getitem__(self, i):
+            return x[i].numpy(), y[i]
+
+
+    net = nn.Linear(5, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds, beside in DataLoader(Windows(), batch_size=8, shuffle=True, collate_fn=windows):
+            scores = net(rows + beside).unsqueeze(-1).transpose(0, 0)
+            loss = F.cross_entropy(scores, kinds.unsqueeze(-1))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """
+)

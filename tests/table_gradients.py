@@ -1570,4 +1570,30 @@ SCRIPTS["gradients that an optimizer scales by what its hooks have seen"] = Scri
             optimizer.step()
     """,
     told=("DDP201", "DDP408"),
+SCRIPTS["an optimizer of the script's that goes through the named modules of a single layer"] = Script(
+    """
+    class Steps(torch.optim.Optimizer):
+        def __init__(self, named_modules, lr):
+            weights, rest = [], []
+            for name, module in named_modules:
+                for part, parameter in module.named_parameters(recurse=False):
+                    (weights if part == "weight" else rest).append(parameter)
+            super().__init__([{"params": weights}, {"params": rest}], {"lr": lr})
+
+        @torch.no_grad()
+        def step(self):
+            for group in self.param_groups:
+                for parameter in group["params"]:
+                    parameter.sub_(group["lr"] * parameter.grad)
+
+
+    net = nn.Linear(8, 2)
+    optimizer = Steps(net.named_modules(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+            loss = F.cross_entropy(net(rows), kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """
 )

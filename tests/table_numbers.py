@@ -4298,3 +4298,20 @@ SCRIPTS["a log that is guarded with all it does, of the loss of each batch"] = S
     """,
     same=("right",),
 )
+SCRIPTS["a total over all epochs of the losses of the batches that have a label"] = Script(
+    """
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    total = 0.0
+    for epoch in range(3):
+        for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+            loss = F.cross_entropy(net(rows), kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            if kinds.max() > 0:
+                total += loss.item()
+        print(total)
+    """,
+    told=("DDP404",),
+)

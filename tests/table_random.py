@@ -506,3 +506,28 @@ SCRIPTS["orders that a model's forward draws for each of its rows, also when it 
     ("shown",),
     apart=("trajectory", "values"),  # each rank draws its own orders
 )
+SCRIPTS["a forward that refuses what a draw has made of its rows, before it goes on"] = Script(
+    """
+    class Flow(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.last = nn.Linear(8, 8), nn.Linear(8, 2)
+
+        def forward(self, rows):
+            rows = rows + 1e-9 * torch.rand_like(rows)
+            inner = self.first(rows)
+            if torch.isnan(inner).any():
+                raise RuntimeError("no number")
+            return self.last(inner)
+
+
+    net = Flow()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+            loss = F.cross_entropy(net(rows), kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """
+)

@@ -116,10 +116,15 @@ def _steering(context: Context) -> Iterator[Value]:
 def _tests(context: Context) -> Iterator[Value]:
     """The tests in training by which ranks would take other steps."""
     training = context.facts.training_loops
-    decisions = [d for d in context.facts.after.trace.decisions if any(up.node in training for up in d.loops)]
+    decisions = [d for d in context.facts.after.trace.decisions if any(up.node in training for up in d.loops) and not _refuses(d.node)]
     apart: set[ast.AST] = {n for n in {d.node for d in decisions} if isinstance(n, (ast.If, ast.While)) and parts_ranks(context, n)}
     apart |= {d.node for d in decisions if d.test.of_kind("drawn") and _skips_layers(context, d)}
     return (d.test for d in decisions if d.node in apart)
+
+
+def _refuses(node: ast.AST) -> bool:
+    """Whether a test only ends in an error, by which the training ends, on whatever rank it is."""
+    return isinstance(node, ast.If) and not node.orelse and isinstance(node.body[-1], ast.Raise)
 
 
 def _skips_layers(context: Context, decision: Decision) -> bool:
@@ -128,8 +133,8 @@ def _skips_layers(context: Context, decision: Decision) -> bool:
     forwards = {n for m in context.facts.models for n in m.forwards}
     if forwards.isdisjoint(decision.stack) or not isinstance(decision.node, (ast.If, ast.IfExp)):
         return False
-    if decision.test.of_kind("batch") or (isinstance(decision.node, ast.If) and isinstance(decision.node.body[-1], ast.Raise)):
-        return False  # the batch decides, whatever is drawn; or what is refused runs no further
+    if decision.test.of_kind("batch"):
+        return False  # the batch decides, whatever is drawn
     evaluated = (d for d in run.trace.decisions if d.node is decision.node and d.test.of_kind("drawn"))
     if any(not any(up.node in context.facts.training_loops for up in d.loops) for d in evaluated):
         return False  # where ranks may have another number of batches
