@@ -1570,6 +1570,7 @@ SCRIPTS["gradients that an optimizer scales by what its hooks have seen"] = Scri
             optimizer.step()
     """,
     told=("DDP201", "DDP408"),
+)
 SCRIPTS["an optimizer of the script's that goes through the named modules of a single layer"] = Script(
     """
     class Steps(torch.optim.Optimizer):

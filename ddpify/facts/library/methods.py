@@ -49,31 +49,42 @@ def _itself(use: Use) -> Value:
 
 def _modules(use: Use) -> Value:
     """`model.children()`, and `model.modules()`, which begins with the model and goes on into the layers of layers."""
-    origins, found, todo = frozenset((Origin("parameters", use.of),)), dict[Obj, None](), [use.of]
-    while todo:
-        parts = {o for _, value in use.run.memory.of(todo.pop()) for o in value.objs if containers.is_layer(use.run, o)}
-        new = [o for o in parts if o not in found]
-        found.update(dict.fromkeys(new))
-        todo += new if use.name == "modules" else []
+    origins, found = frozenset((Origin("parameters", use.of),)), _layers(use, use.name == "modules")
     if not found:
         return Value(frozenset(), origins)
-    made, itself = use.instance("list"), (use.of,) if use.name == "modules" else ()
-    use.run.memory[made, "[]"] = Value(frozenset((*found, *itself)), origins)
+    made = use.instance("list")
+    use.run.memory[made, "[]"] = Value(frozenset(found), origins)
     return Value(frozenset((made,)), origins)
 
 
 def _named_modules(use: Use) -> Value | None:
-    """`model.named_children()`: pairs of a name and a module; the model itself is among its `named_modules()`."""
-    origins, named_parts = frozenset((Origin("parameters", use.of),)), list(use.run.memory.of(use.of))
-    if use.event.method == "named_modules":
-        named_parts.append(("", just(use.of)))
-    parts = frozenset(o for _, value in named_parts for o in value.objs if isinstance(o, New))
-    if not parts:
+    """`model.named_children()`, `model.named_modules()`: the same, in pairs of a name and a module."""
+    origins, found = frozenset((Origin("parameters", use.of),)), _layers(use, use.name == "named_modules")
+    if not found:
         return None
-    names = frozenset(Lit(name) for name, value in named_parts if not parts.isdisjoint(value.objs) and name.isidentifier())
+    names = frozenset(Lit(name) for some in found.values() for name in some)
     made = use.instance("list")
-    use.run.memory[made, "[]"] = just(Tup((Value(names, origins), Value(parts, origins))))
+    use.run.memory[made, "[]"] = just(Tup((Value(names, origins), Value(frozenset(found), origins))))
     return Value(frozenset((made,)), origins)
+
+
+def _layers(use: Use, deep: bool) -> dict[Obj, set[str]]:
+    """The layers of a model, each with the names that it has there; of a `deep` search, those of layers and the model itself, too.
+
+    Empty where nothing is known of what is in it.
+    """
+    found: dict[Obj, set[str]] = {use.of: {""}} if deep else {}
+    todo: list[tuple[Obj, str]] = [(use.of, "")]
+    while todo:
+        owner, path = todo.pop()
+        for name, value in use.run.memory.of(owner):
+            for layer in value.objs:
+                if containers.is_layer(use.run, layer):
+                    new = layer not in found
+                    found.setdefault(layer, set()).update({f"{path}{name}"} if name.isidentifier() else ())
+                    todo += [(layer, f"{path}{name}.")] if new and deep else []
+    single = isinstance(use.of, New) and use.of.path.startswith("torch.nn.")
+    return found if len(found) > deep or single else {}
 
 
 def _registered(use: Use) -> Value | None:
