@@ -444,6 +444,9 @@ _AROUND_NODES = {
     "nodes that are classified as those around them are": Script(
         _WITH_NODES.format(**_SEEDS | {"of": ""}), told=("DDP402",), stand_ins=_NODES
     ),
+    "layers along edges that are made at their first call": Script(
+        _WITH_NODES.format(**_SEEDS).replace("SAGEConv(8, 6)", "SAGEConv((-1, -1), 6)"), told=("DDP201",), stand_ins=_NODES
+    ),
     "nodes of one kind of several": Script(
         _WITH_NODES.format(**_SEEDS | {"feed": 'NeighborLoader(graph, [2], ("paper", graph.seen), batch_size=6)'}),
         told=("DDP301",),

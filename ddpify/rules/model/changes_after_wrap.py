@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ddpify.facts.averaged import through_gradient_alone
 from ddpify.facts.collect import first_order, loss_of
-from ddpify.facts.model import Call, Func, Lit, New, Part, Value
+from ddpify.facts.model import NOTHING, Call, Func, Lit, New, Part, Tup, Value
 from ddpify.facts.moved_saves import moves
 from ddpify.facts.stepped import not_averaged
 from ddpify.facts.wrap_places import made_in
@@ -107,7 +107,7 @@ def _own_parameters(context: Context, call: Call, inside: bool) -> str:
             return _BY_OWN_NUMBERS
         if own and call.method in _DRAWN and _trained_before(context, call):
             return _REINITIALISED
-    if any(p.startswith("torch.nn.Lazy") for p in call.func.paths()):
+    if _is_lazy(call):
         return "a lazy layer has no parameters yet when the model is wrapped: DDP fails"
     if (call.method == "apply" and initialised_again.only_settings(context, call)) or initialised_again.draws_nothing(context, call):
         return ""
@@ -117,6 +117,15 @@ def _own_parameters(context: Context, call: Call, inside: bool) -> str:
         filled = any(_belongs(context, v) for v in (call.receiver, *given))
         return _REINITIALISED if filled and (inside or _trained_before(context, call)) else ""
     return ""
+
+
+def _is_lazy(call: Call) -> bool:
+    """Whether a layer is made that finds out its number of inputs when it is first called: torch's, or a graph layer of -1 inputs."""
+    inputs = call.argument(0, "in_channels") or NOTHING
+    sizes = (o for v in (inputs, *(i for o in inputs.objs if isinstance(o, Tup) for i in o.entries)) for o in v.objs)
+    open_size = any(isinstance(o, Lit) and o.value == -1 for o in sizes)
+    of_graphs = any(p.startswith("torch_geometric.nn.") for p in call.func.paths())
+    return any(p.startswith("torch.nn.Lazy") for p in call.func.paths()) or (of_graphs and open_size)
 
 
 def _keeps_graph(call: Call) -> bool:
