@@ -673,3 +673,31 @@ SCRIPTS["a focal loss of a batch's mean over scores of one head or another, whos
                 print("right", np.mean((scores == kinds).astype(int)))
 """
 )
+
+_SHIFTED = """
+    loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True, drop_last=True)
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in loader:
+            shift = torch.zeros_like(rows)
+            %s
+            loss = F.cross_entropy(net(rows + shift), kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+_LENGTH = "rows.norm()"  # of all rows together
+_LENGTHS = "rows.norm(dim=1, keepdim=True)"  # of each
+_WRITES = {
+    "new data": "shift.data = rows / {0}",
+    "more data": "shift.data += rows / {0}",
+    "all entries": "shift[:] = rows / {0}",
+    "some entries of the data": "shift.data[:, :4] = (rows / {0})[:, :4]",
+    "data that is added to": "shift.data.add_(rows / {0})",
+}
+SCRIPTS |= {
+    f"{name} of a tensor, by the length of all rows": Script(_SHIFTED % line.format(_LENGTH), told=("DDP402",))
+    for name, line in _WRITES.items()
+}
+SCRIPTS |= {f"{name} of a tensor, by the length of each row": Script(_SHIFTED % line.format(_LENGTHS)) for name, line in _WRITES.items()}

@@ -101,6 +101,8 @@ def assign(run: Interpreter, target: ast.expr, value: Value) -> None:
         run.events.append((Kind.WRITE, target, receiver, value))
         if target.attr == "requires_grad" and isinstance(target.value, ast.Name) and literal(value) is True:
             _freed(run, target.value, receiver)
+        if target.attr == "data":
+            combine(run, target.value, receiver, value)
         strong = len(receiver.objs) == 1 or receiver.objs == run.frame.owners
         for obj in receiver.objs:
             run.set_attribute(obj, target.attr, value, strong)
@@ -138,11 +140,28 @@ def assign(run: Interpreter, target: ast.expr, value: Value) -> None:
         origins = library.mixed([value, index], {}).origins
         if not of_kind(origins, "batch"):  # rows of all ranks, put where all ranks have them
             origins = without(origins, "whole")
+        if combine(run, of, receiver, value):
+            return
         if not receiver.objs and origins and isinstance(of, ast.Name):
             run.bind(of.id, Value(receiver.objs, receiver.origins | origins, receiver.scale, receiver.shape))
         elif not receiver.objs and origins and isinstance(of, ast.Attribute):
             for obj in run.expression(of.value).objs:
                 run.set_attribute(obj, of.attr, Value(receiver.objs, receiver.origins | origins, receiver.scale, receiver.shape), False)
+
+
+def combine(run: Interpreter, tensor: ast.expr, rows: Value, written: Value) -> bool:
+    """Whether what is written into the rows of a tensor was computed from several of them: its rows depend on one another from here on."""
+    while isinstance(tensor, ast.Attribute) and tensor.attr == "data":
+        tensor = tensor.value
+    if rows.scale != "sample" or rows.objs or not written.of_kind("coupled"):
+        return False
+    value = Value(rows.objs, rows.origins | written.origins, "other", rows.shape)
+    if isinstance(tensor, ast.Name):
+        run.bind(tensor.id, value)
+    elif isinstance(tensor, ast.Attribute):
+        for obj in run.expression(tensor.value).objs:
+            run.set_attribute(obj, tensor.attr, value, False)
+    return True
 
 
 def _put_into(run: Interpreter, obj: Obj, value: Value) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from ddpify.facts import drivers, library, named, sources, tensors, uniform
 from ddpify.facts.flags import flags
 from ddpify.facts.interpret import starred
-from ddpify.facts.interpret.assignment import filled_with
+from ddpify.facts.interpret.assignment import combine, filled_with
 from ddpify.facts.interpret.attributes import opened, read
 from ddpify.facts.interpret.batches import rows_of_rank
 from ddpify.facts.interpret.branches import is_known
@@ -156,7 +156,7 @@ def changed_in_place(run: Interpreter, method: ast.Attribute, was: Value, result
         owners = run.expression(inner.value).objs
         for obj in owners:
             run.set_attribute(obj, inner.attr, Value(frozenset(), result.origins, result.scale, result.shape), len(owners) == 1)
-    else:
+    elif not combine(run, inner, was, result):
         filled_with(run, inner, result.scale is None and result.shape is not None and result.shape.uniform)
 
 
