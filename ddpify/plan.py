@@ -22,7 +22,7 @@ from ddpify.rules import registry
 from ddpify.rules.base import Change, Claim, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.data import evaluation
-from ddpify.rules.loop import carried, decisions, loss, metrics, settings
+from ddpify.rules.loop import carried, decisions, loss, metrics, padding, settings
 from ddpify.rules.precision import apex_version, removal
 from ddpify.rules.process import cuda_visible_devices, local_rank, relaunch, runtime_module, setup, spawn
 from ddpify.rules.process.runtime_module import NewFile
@@ -400,7 +400,7 @@ def check(project: Project, plan: Plan) -> tuple[Finding, ...]:
         context.manual("DDP902", c.node, f"the conversion is incomplete here, {c.code} would still change this line: {c.why}")
         for c in changes
     ]
-    findings += metrics.unreduced_numbers(context)
+    findings += [*metrics.unreduced_numbers(context), *padding.waiting(context)]
     left += [f for f in findings if f.level >= Safety.REVIEW and (f.code, f.message) not in known]
     edited = {tree.shown for tree in context.tree.trees}
     return tuple(dict.fromkeys(replace(f, file=f"{f.file} (converted)") if f.file in edited else f for f in left))

@@ -3369,3 +3369,74 @@ class Machine(nn.Module):
         """,
     ),
 }
+
+_SPEAKER = """
+    import random
+
+    from torch.nn.utils.rnn import pad_sequence
+
+
+    class Speaker(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words = nn.Embedding(9, 8, padding_idx=0)
+            self.step, self.head = nn.GRUCell(8, 8), nn.Linear(8, 9)
+
+        def forward(self, spoken):
+            state = torch.zeros(len(spoken), 8)
+            word, scores = spoken[:, 0], []
+            for t in range(1, spoken.size(1)):
+                state = self.step(self.words(word), state)
+                scores.append(self.head(state))
+                CHOICE
+            return torch.stack(scores, 1)
+
+
+    def padded(sentences):
+        return pad_sequence(sentences, batch_first=True)
+
+
+    torch.manual_seed(0)
+    random.seed(0)
+    sentences = [torch.arange(1, 3 + (i * i) % 6) for i in range(40)]
+    loader = DataLoader(sentences, batch_size=8, shuffle=True, collate_fn=padded)
+    net = Speaker()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for spoken in loader:
+            scores = net(spoken)
+            LOSS
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+_SPOKEN = "loss = F.cross_entropy(scores.flatten(0, 1), spoken[:, 1:].flatten(), ignore_index=0)"
+_STEPWISE = """loss = 0
+            for t in range(scores.size(1)):
+                loss = loss + F.cross_entropy(scores[:, t], spoken[:, t + 1], ignore_index=0)"""
+SCRIPTS |= {
+    "a word that is read or said, as is drawn at each step": Script(
+        _SPEAKER.replace("CHOICE", "word = spoken[:, t] if random.random() < 1 else scores[-1].argmax(1)").replace("LOSS", _SPOKEN)
+    ),
+    "a word that a branch reads or says, as is drawn at each step": Script(
+        _SPEAKER.replace(
+            "CHOICE",
+            """if random.random() < 1:
+                    word = spoken[:, t]
+                else:
+                    word = scores[-1].argmax(1)""",
+        ).replace("LOSS", _SPOKEN)
+    ),
+    "a layer that runs again, as is drawn at each step of a padded batch": Script(
+        _SPEAKER.replace(
+            "CHOICE",
+            """if random.random() < 0.5:
+                    state = self.step(self.words(word), state)
+                word = spoken[:, t]""",
+        ).replace("LOSS", _SPOKEN),
+        told=("DDP406",),
+    ),
+    "a loss of each step of a padded batch, by its own count": Script(
+        _SPEAKER.replace("CHOICE", "word = spoken[:, t]").replace("LOSS", _STEPWISE), told=("DDP900",)
+    ),
+}

@@ -60,7 +60,7 @@ class WholeBatchLoss:
 
 def whole_batch_loss(context: Context, node: ast.Call, loss: Value) -> WholeBatchLoss | None:
     """The edits by which a backward call starts from the loss of the whole batch; None where none were found."""
-    if pads(context, loss) or _may_vary_in_shape(context, loss):
+    if pads(context, loss) or may_vary_in_shape(context, loss):
         return None
     calls, names = _by_calls(context, node, loss), _by_names(context, node, loss)
     if calls is None or names is None:
@@ -289,7 +289,7 @@ def _calls_padding(node: ast.AST) -> bool:
     return any(isinstance(n, ast.Call) and "pad" in last_name(n.func).lower() for n in walked(node)) or fills_up(node)
 
 
-def _may_vary_in_shape(context: Context, loss: Value) -> bool:
+def may_vary_in_shape(context: Context, loss: Value) -> bool:
     """Whether rows may have another shape on every rank: a collate function that does more than to stack, padding to a batch's longest."""
     run = context.facts.after
     for loader in loss.of_kind("batch"):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpify.facts import batch_source
+from ddpify.facts import batch_source, library
 from ddpify.facts.library.paths import SCALERS
-from ddpify.facts.model import New, Value
+from ddpify.facts.model import Call, New, Value
+from ddpify.facts.origins import Origin
 from ddpify.facts.tree import last_name, same, walked
+from ddpify.rules.base import Finding
 from ddpify.rules.context import Context
 from ddpify.rules.loop import coupled_losses
 from ddpify.rules.loop.last_batch import given_as
@@ -50,6 +52,31 @@ def averages_beside(context: Context, loss: Value, node: ast.Call) -> bool:
     return any(not _by_own_count(context, rows) and _summed(context, rows) is None for rows in means)
 
 
+def waiting(context: Context) -> Iterator[Finding]:
+    """Calls in which ranks wait for one another, in loops that each rank goes through as often as its own batch is long."""
+    why = "each rank goes through this loop as often as its own padded batch is long, and ranks wait for one another in it: a hang"
+    fix = "call it once, after the loop, or pad the batches of all ranks to one length"
+    for call in context.facts.after.trace.calls:
+        if call.func.paths() & library.COLLECTIVES and (loop := own_length(context, call)) is not None:
+            yield context.manual("DDP900", loop, why, fix)
+
+
+def own_length(context: Context, call: Call) -> ast.AST | None:
+    """The loop around a call that is as long as a padded batch, of which each rank has its own; None where all are alike."""
+    training = context.facts.training_loops
+    inner = [loop for loop in call.loops if loop.node not in training] if any(loop.node in training for loop in call.loops) else []
+    by_length = [loop.node for loop in inner if any(_measures(value) for value in (loop.over, loop.element))]
+    fed = Value(frozenset(), frozenset(Origin("batch", loader) for loader in context.facts.feeding))
+    vary = by_length and (coupled_losses.pads(context, fed) or coupled_losses.may_vary_in_shape(context, fed))
+    return by_length[0] if vary else None
+
+
+def _measures(value: Value) -> bool:
+    """Whether a range, or a test, goes by the size of a batch, or of what is computed from it."""
+    numbers = all(isinstance(o, New) and o.path == "range" for o in value.objs) and value.scale != "sample"
+    return numbers and any(value.of_kind(kind) for kind in ("agreed", "batch", "forward"))
+
+
 def _padded_by_hand(context: Context, loss: Value) -> bool:
     """Whether batches that the script cuts or draws itself are passed to something that pads, by its name."""
     by_hand = {o for o in loss.of_kind("batch") if isinstance(o, New) and o.path in batch_source.PATHS}
@@ -64,25 +91,27 @@ def _torch_losses(context: Context) -> set[str]:
     return {name for name in (p.rpartition(".")[2] for p in paths) if name.endswith(("Loss", "_loss", "cross_entropy"))}
 
 
-def _averaged(context: Context, node: ast.expr) -> Iterator[ast.expr | None]:
-    """The rows whose averages add up to a loss; None for a term that is anything else."""
-    run = context.facts.after
+def _averaged(context: Context, node: ast.expr, outer: frozenset[ast.expr] = frozenset()) -> Iterator[ast.expr | None]:
+    """The rows whose averages add up to a loss; None for a term that is anything else. What a loop adds up, `outer`, holds itself."""
+    run, seen = context.facts.after, outer | {node}
+    if node in outer:
+        return
     match node:
         case ast.Name():
             values = _assigned(context, node) or given_as(context, node)
             for value in values:
-                yield from _averaged(context, value)
+                yield from _averaged(context, value, seen)
             if not values:
                 yield None
         case ast.Call(func=ast.Attribute(value=scaler, attr="scale"), args=[term]) if frozenset() < run.value(scaler).kinds() <= SCALERS:
-            yield from _averaged(context, term)
+            yield from _averaged(context, term, seen)
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right):
-            yield from _averaged(context, left)
-            yield from _averaged(context, right)
+            yield from _averaged(context, left, seen)
+            yield from _averaged(context, right, seen)
         case ast.BinOp(left=term, op=ast.Mult() | ast.Div(), right=by) if not context.from_sharded_data(run.value(by)):
-            yield from _averaged(context, term)
+            yield from _averaged(context, term, seen)
         case ast.BinOp(left=by, op=ast.Mult(), right=term) if not context.from_sharded_data(run.value(by)):
-            yield from _averaged(context, term)
+            yield from _averaged(context, term, seen)
         case ast.Call(func=ast.Attribute(value=rows, attr="mean"), args=[], keywords=[]) if run.value(rows).scale == "sample":
             yield rows
         case _:

@@ -21,6 +21,7 @@ from ddpify.facts.tree import Tree, own_nodes, same
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import draws
+from ddpify.rules.loop import padding
 from ddpify.rules.loop.branches import has_own_test, parts_ranks
 
 CODE = "DDP406"
@@ -139,8 +140,16 @@ def _skips_layers(context: Context, decision: Decision) -> bool:
     if any(not any(up.node in context.facts.training_loops for up in d.loops) for d in evaluated):
         return False  # where ranks may have another number of batches
     function = context.facts.tree_of(decision.node).function(decision.node)
-    calls = (c for n in own_nodes(function) for c in run.calls(n))
+    calls = (c for n in own_nodes(decision.node if _chooses_rows(context, decision.node) else function) for c in run.calls(n))
     return any(isinstance(o, New) and run.interpreter.is_network(o) for c in calls for o in c.func.objs)
+
+
+def _chooses_rows(context: Context, node: ast.If | ast.IfExp) -> bool:
+    """Whether a choice does nothing but to give rows of the batch: the word that was read, or the one that the model has said."""
+    if isinstance(node, ast.IfExp):
+        return bool(context.facts.after.value(node).batches())
+    assigned = [*node.body, *node.orelse]
+    return all(isinstance(s, ast.Assign) and bool(context.facts.after.value(s.value).batches()) for s in assigned)
 
 
 def _of_loaders(context: Context) -> Iterator[Value]:
@@ -291,7 +300,7 @@ def _draws_folds(splitter: Call) -> bool:
 def _shared(context: Context, node: ast.Call) -> Change | Finding:
     helper, tree = context.names["same_on_all_ranks"], context.tree
     calls = context.facts.after.calls(node)
-    own = any(has_own_test(context, call) for call in calls)
+    own = any(has_own_test(context, call) or padding.own_length(context, call) is not None for call in calls)
     listed = [context.facts.after.interpreter.element(a) for call in calls for a in call.args]
     own |= any(v.batches() & {*context.sharded_loaders, *context.facts.feeding} for v in listed)  # batches of this rank's, kept in a list
     paths = {path for call in calls for path in call.func.paths()}
