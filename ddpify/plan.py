@@ -259,11 +259,11 @@ def _replicate(context: Context) -> tuple[Context, dict[ModuleType, list[Change 
             known += new
             items[rule] = [*(i for i in found if not isinstance(i, Change)), *known]
             agreeing = [c for c in new if c.replicates or c.replicated_branches]
+            if not agreeing and rule is metrics:
+                agreeing = list(metrics.by_batch(context))
+                known += agreeing
             if agreeing:
                 break
-        if not agreeing:
-            agreeing = list(metrics.by_batch(context))
-            changes[metrics] += agreeing
         if not agreeing:
             break
         context = context.after_changes(agreeing)

@@ -73,8 +73,10 @@ def _layers(use: Use, deep: bool) -> dict[Obj, set[str]]:
 
     Empty where nothing is known of what is in it.
     """
-    found: dict[Obj, set[str]] = {use.of: {""}} if deep else {}
-    todo: list[tuple[Obj, str]] = [(use.of, "")]
+    wraps = isinstance(use.of, New) and use.of.path in paths.WRAPPERS  # of which the module inside is asked
+    roots = (use.run.memory.get((use.of, "module"), NOTHING).objs if wraps else ()) or (use.of,)
+    found: dict[Obj, set[str]] = {o: {""} for o in roots} if deep else {}
+    todo: list[tuple[Obj, str]] = [(o, "") for o in roots]
     while todo:
         owner, path = todo.pop()
         for name, value in use.run.memory.of(owner):
