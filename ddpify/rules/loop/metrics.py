@@ -2,7 +2,8 @@
 
 What it does: totals and averages that a loop over sharded data built up, and that are read after it, are summed or averaged over
     ranks right after the loop; so are meters with sum, count and avg. The largest or smallest number seen is that of all ranks, and the
-    size of the last batch that of all ranks' parts of it.
+    size of the last batch that of all ranks' parts of it. What is read of batches' numbers in any other way, as what an object keeps of
+    them, is made of numbers that are each reduced as its batch is done.
     What is printed inside the loop is of rank 0's part of the batch; one NOTE says so.
     Files that a loop writes of the batches of a training loader without training on them are a REVIEW: those of other ranks are missing.
 Why: each rank has seen only its part of the data; printed, compared or scheduled as they are, the numbers are of that part.
@@ -64,6 +65,12 @@ EXAMPLES: tuple[Example, ...] = (
         frame="epoch",
     ),
     Example(
+        "lists in a dict of what is of no batch",
+        "rates = {}\n"
+        "rates.setdefault(epoch % 2, []).append(optimizer.param_groups[0][\"lr\"])\n",
+        frame="epoch",
+    ),
+    Example(
         "a total and a count",
         "total, count = 0.0, 0\n"
         "for x, y in loader:\n"
@@ -92,6 +99,26 @@ EXAMPLES: tuple[Example, ...] = (
         "    total += update(x, y)\n"
         "total = sum_over_ranks(total) / world_size\n"
         "return total / len(loader)\n",
+        frame="batches",
+    ),
+    Example(
+        "lists in a dict, each of some of the batches",
+        "seen = {}\n"
+        "for i, (x, y) in enumerate(loader):\n"
+        "    loss = criterion(model(x), y)\n"
+        "    loss.backward()\n"
+        "    optimizer.step()\n"
+        "    seen.setdefault(i % 2, []).append(loss.item())\n"
+        "print(seen)\n",
+        "seen = {}\n"
+        "loader.sampler.set_epoch(epoch)\n"
+        "for i, (x, y) in enumerate(loader):\n"
+        "    loss = criterion(model(x), y)\n"
+        "    loss.backward()\n"
+        "    optimizer.step()\n"
+        "    seen.setdefault(i % 2, []).append(sum_over_ranks(loss.item()) / world_size)\n"
+        "if rank == 0:\n"
+        "    print(seen)\n",
         frame="batches",
     ),
 )  # fmt: skip
@@ -390,7 +417,7 @@ def _divides_among_ranks(context: Context, node: ast.AST) -> bool:
 def by_batch(context: Context) -> Iterator[Change]:
     """Reduce the numbers of each batch, where nothing else makes what is read of them after a loop that of all ranks."""
     loops = (loop for loop in _loops(context) if context.facts.is_edited(loop))
-    uses = [use for loop in loops for live, reduction in _reductions(context, loop) if reduction.problem for use in live.uses]
+    uses = [use for loop in loops for live, r in _reductions(context, loop) if r.problem or r.doubt for use in live.uses]
     uses += [part for _, given in _own_numbers(context) for part in given]
     change = by_batches.reduce(context, CODE, uses) if uses else None
     if change is not None:
