@@ -4315,3 +4315,55 @@ SCRIPTS["a total over all epochs of the losses of the batches that have a label"
     """,
     told=("DDP404",),
 )
+_KEPT_IN_A_LOOP = """
+    class Log:
+        def __init__(self):
+            self.seen = {{}}
+
+        def put(self, value):
+            self.seen.setdefault("sizes", []).append(value)
+
+
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        log, kept = Log(), []
+        for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+            loss = F.cross_entropy(net(rows), kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            for k in {passes}:
+                {put}
+        print("sizes", log.seen, kept)
+"""
+SCRIPTS |= {
+    f"numbers of a batch that {what} keeps, once for each of {of}": Script(
+        _KEPT_IN_A_LOOP.format(passes=passes, put=put), told=() if alike else ("DDP404",)
+    )
+    for what, put in (("an object", "log.put((rows**2).mean().item())"), ("a list", "kept.append((rows**2).mean().item())"))
+    for of, passes, alike in (
+        ("its columns", "range(rows.size(1))", True),
+        ("the model's parameters", "list(net.parameters())", True),
+        ("the labels in it", "kinds.unique()", False),
+        ("the numbers below its largest", "range(int(rows.max() * 3))", False),
+        ("the labels in it as a set", "set(kinds.tolist())", False),
+    )
+}
+SCRIPTS["a total of averages over a batch, one for each of its rows that have a label"] = Script(
+    """
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        total = 0.0
+        for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+            loss = F.cross_entropy(net(rows), kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            for row in rows[kinds > 0]:
+                total += (rows**2).mean().item()
+        print(total)
+    """,
+    told=("DDP404",),
+)

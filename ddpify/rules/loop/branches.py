@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterable
 
 from ddpify.facts import library
-from ddpify.facts.model import Call, Part
+from ddpify.facts.model import Call, Loop, Part
+from ddpify.facts.tensors import ENDS
 from ddpify.facts.tree import own_statements
 from ddpify.rules.context import Context
 
@@ -36,6 +37,17 @@ def under_own_test(context: Context, node: ast.AST) -> bool:
     around = (up for up in context.facts.tree_of(node).ancestors(node) if isinstance(up, (ast.If, ast.While, ast.IfExp)))
     agreed = context.assumed.replicated_branches
     return any(up not in agreed and context.differs(context.facts.after.value(up.test)) for up in around)
+
+
+def passes_alike(context: Context, loop: Loop) -> bool:
+    """Whether all ranks go through a loop equally often: over their batches, the rows of one, or what is the same on all of them."""
+    run, over = context.facts.after, loop.over
+    if loop.node in context.facts.training_loops or run.feeds(over):
+        return True
+    ends = [run.attribute(o, ENDS) for o in over.instances() if o.path == "range"]
+    held = [run.attribute(o, "[]") for o in over.instances() if o.path in ("set", "frozenset")]
+    own = [v for v in (*ends, *([] if over.objs else [over])) if context.from_sharded_data(v) and v.scale not in ("sample", "count")]
+    return not own and not any(context.from_sharded_data(v) for v in held)
 
 
 def parts_ranks(context: Context, node: ast.If | ast.While) -> bool:

@@ -12,7 +12,8 @@ from ddpify.facts.tree import walked
 from ddpify.records import replace
 from ddpify.rules.base import Change
 from ddpify.rules.context import Context
-from ddpify.rules.loop.branches import has_own_test, under_own_test
+from ddpify.rules.loop import padding
+from ddpify.rules.loop.branches import has_own_test, passes_alike, under_own_test
 from ddpify.rules.loop.coupled_losses import loss_in, of_training
 from ddpify.rules.loop.sharded_parts import reduce_edits
 
@@ -48,7 +49,15 @@ def _first(context: Context, numbers: list[ast.expr], uses: Collection[ast.AST])
     marked = _with(context, numbers, "mark").facts.after
     trained = {n for t in context.facts.loops for n in loss_in(marked, t.backward.node).of_kind("mark")}
     used = {n for use in uses for v in _held(marked, marked.value(use)) for n in v.of_kind("mark")} - trained
-    return [n for n in numbers if n in used and marked.value(n).of_kind("mark") - trained == {n}]
+    first = [n for n in numbers if n in used and marked.value(n).of_kind("mark") - trained == {n}]
+    return list(dict.fromkeys(_as_number(context, n) for n in first))
+
+
+def _as_number(context: Context, node: ast.expr) -> ast.expr:
+    """`node.item()`, where that is all that becomes of a tensor."""
+    up = context.facts.tree_of(node).parent[node]
+    call = context.facts.tree_of(node).parent[up] if isinstance(up, ast.Attribute) and up.attr == "item" else None
+    return call if isinstance(call, ast.Call) and call.func is up else node
 
 
 def _numbers(context: Context, detached: bool) -> Iterator[ast.expr]:
@@ -65,9 +74,12 @@ def _numbers(context: Context, detached: bool) -> Iterator[ast.expr]:
 
 
 def _on_all_ranks(context: Context, node: ast.expr) -> bool:
-    """Whether all ranks evaluate an expression, or none does."""
-    calls = (c for n in walked(node) for c in context.facts.after.calls(n))
-    return not under_own_test(context, node) and not any(has_own_test(context, c) for c in calls)
+    """Whether all ranks evaluate an expression equally often."""
+    run, function = context.facts.after, context.facts.tree_of(node).function(node)
+    calls = [c for n in walked(node) for c in run.calls(n)] or [c for c in run.trace.calls if function in c.func.functions()]
+    if under_own_test(context, node) or any(has_own_test(context, c) or padding.own_length(context, c) is not None for c in calls):
+        return False
+    return all(passes_alike(context, loop) for c in calls for loop in c.loops)
 
 
 def _held(run: Run, value: Value, depth: int = _DEPTH) -> Iterator[Value]:

@@ -17,7 +17,7 @@ from ddpify.placement.values import CHOICE
 from ddpify.records import replace
 from ddpify.rules.context import Context
 from ddpify.rules.data.stream import ITERABLE
-from ddpify.rules.loop.branches import under_own_test
+from ddpify.rules.loop.branches import passes_alike, under_own_test
 from ddpify.rules.loop.fresh import assigned, is_fresh
 from ddpify.rules.loop.last_batch import of_one_batch, only_shown, sizes_read
 from ddpify.rules.loop.live_out import LiveOut, of_same_batch, places_of, steered, written
@@ -277,7 +277,7 @@ def _number(var: Variable) -> Reduction | None:
         return reduction
     if by_choice and not var.objs:
         return _counted(var)
-    if var.objs or not (known or doubtful):
+    if var.objs or not (known or doubtful) or (scale == "mean" and any(_repeated_by_rows(var, w) for w in live.writes)):
         return unknown(live)
     return _total(var, doubtful)
 
@@ -425,10 +425,18 @@ def _total_put_in(var: Variable, write: Write) -> Reduction | None:
 
 
 def _decided_by_rows(var: Variable, write: Write) -> bool:
-    """Whether a rank's own rows decide if a write is made."""
+    """Whether a rank's own rows decide if a write is made, or how often."""
+    if _repeated_by_rows(var, write):
+        return True
     around = (up for up in var.context.facts.tree_of(var.loop).ancestors(write.node) if up is not var.loop)
     tests = [up.test for up in around if isinstance(up, (ast.If, ast.While))]
     return any(var.context.from_sharded_data(var.context.facts.after.value(test)) for test in tests)
+
+
+def _repeated_by_rows(var: Variable, write: Write) -> bool:
+    """Whether a rank's own rows decide how often a write is made."""
+    calls = [c for n in ast.walk(write.node) for c in var.context.facts.after.calls(n)]
+    return not all(passes_alike(var.context, loop) for c in calls for loop in c.loops)
 
 
 def _steers_total(var: Variable) -> bool:
