@@ -575,3 +575,23 @@ SCRIPTS["a collate function that turns stacked windows into numbers by a functio
             optimizer.step()
     """
 )
+SCRIPTS["rows that are filled one by one, of sizes that a list holds"] = Script(
+    """
+    def widened(data, factor):
+        sizes = list(data.shape)
+        wide = torch.zeros(sizes[0], int(sizes[1] * factor))
+        for i, row in enumerate(data):
+            wide[i, :] = row.repeat(2)
+        return wide
+
+
+    net = nn.Linear(16, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+            loss = F.cross_entropy(net(widened(rows, 2)), kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """
+)

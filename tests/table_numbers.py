@@ -4367,3 +4367,33 @@ SCRIPTS["a total of averages over a batch, one for each of its rows that have a 
     """,
     told=("DDP404",),
 )
+_LAST_SHOWN = """
+    def as_images(rows):
+        rows = 0.5 * (rows + 1)
+        rows = rows.clamp(0, 1)
+        return rows.view(rows.size(0), 1, 2, 4)
+
+
+    class Maker:
+        def images(self, rows):
+            return as_images(rows)
+
+
+    net = nn.Linear(8, 8)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    maker = Maker()
+    for epoch in range(3):
+        for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+            out = net(rows)
+            loss = F.mse_loss(out, rows)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        print("epoch [{{}}/3], loss:{{:.6f}}".format(epoch + 1, loss.item()))
+        pictures = {made}
+        print("now", pictures[0].flatten().tolist())
+"""
+SCRIPTS |= {
+    f"the last batch's outputs, made images by {how}, which are shown": Script(_LAST_SHOWN.format(made=made), same=("epoch",))
+    for how, made in (("a function", "as_images(out.cpu().data)"), ("a method", "maker.images(out.detach())"))
+}

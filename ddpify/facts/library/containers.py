@@ -108,7 +108,7 @@ def passed_on(use: Use, path: str = "", values: Value | None = None) -> Value:
 
 
 def listed(use: Use) -> Value:
-    """`list(values)`: a list of the elements; the rows of a batch stay what they are."""
+    """`list(values)`: a list of the elements; the rows of a batch stay what they are, and so do their sizes."""
     values = use.argument(0, "iterable")
     if use.name == "tuple" and len(values.objs) == len(values.instances()) == 1:
         (held,) = values.instances()
@@ -116,7 +116,7 @@ def listed(use: Use) -> Value:
         if entries and use.run.memory.get((held, "[]")) == join(entries):  # as many as were written out
             return just(Tup(tuple(entries)))
     if use.args:
-        return values if not values.objs and values.scale == "sample" else passed_on(use, "list")
+        return values if not values.objs and values.scale in ("sample", "count") else passed_on(use, "list")
     empty = use.instance("list")
     use.run.memory[empty, "[]"] = NOTHING
     return just(empty)
