@@ -166,3 +166,35 @@ SCRIPTS: dict[str, Script] = {
         same=("interrupted",),
     ),
 }
+SCRIPTS["a file whose name has a number, or a word in another call, which is read back by a name that is written out"] = Script(
+    """
+    import numpy as np
+
+    os.makedirs("out", exist_ok=True)
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+
+    def store(name):
+        np.savetxt("out/rows_" + str(name) + ".txt", np.array([[1.0, 2.0], [3.0, 4.0]]))
+
+
+    def scale(epoch):
+        if epoch == 1:
+            rows = np.loadtxt("out/rows_1.txt")
+        else:
+            rows = np.loadtxt("out/rows_" + str(epoch) + ".txt")
+        return rows.mean()
+
+
+    for epoch in range(1, 4):
+        store(epoch)
+        optimizer.param_groups[0]["lr"] = 0.04 * scale(epoch)
+        for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+            loss = F.cross_entropy(net(rows), kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    store("last")
+    """
+)

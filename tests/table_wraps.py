@@ -1375,3 +1375,55 @@ SCRIPTS |= {
         """
     ),
 }
+SCRIPTS["a trainer and an evaluation that each wrap what is no DataParallel yet, and a meter that ends a diverged training"] = Script(
+    """
+    class Meter:
+        def __init__(self):
+            self.reset()
+
+        def reset(self):
+            self.sum, self.count, self.avg = 0.0, 0, 0.0
+
+        def update(self, value, n):
+            self.sum += value * n
+            self.count += n
+            self.avg = self.sum / self.count
+
+
+    def evaluate(net, loader):
+        if not isinstance(net, nn.DataParallel):
+            net = nn.DataParallel(net)
+        net.eval()
+        with torch.no_grad():
+            return sum((net(rows).argmax(1) == kinds).sum().item() for rows, kinds in loader) / 24
+
+
+    def train(net, loader, others):
+        if not isinstance(net, nn.DataParallel):
+            net = nn.DataParallel(net)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        losses = Meter()
+        for epoch in range(3):
+            net.train()
+            for i, (rows, kinds) in enumerate(loader):
+                loss = F.cross_entropy(net(rows), kinds)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                losses.update(loss.item(), len(rows))
+                if i % 2 == 0 and losses.avg > 1e6:
+                    print("training diverged")
+                    return
+            print("right %.6f" % evaluate(net, others))
+            print("mean %.6f" % losses.avg)
+            losses.reset()
+
+
+    train(
+        nn.DataParallel(nn.Linear(8, 2)),
+        DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True),
+        DataLoader(TensorDataset(x[:24], y[:24]), batch_size=8),
+    )
+    """,
+    same=("right", "mean"),
+)

@@ -129,16 +129,17 @@ class Paths:
         return frozenset((ANY,))
 
     def _named(self, node: ast.Name | ast.Attribute, stack: tuple[ast.AST, ...], depth: int) -> frozenset[str]:
-        objs = self.run.value(node).objs
-        if objs and all(isinstance(o, Lit) and isinstance(o.value, str) for o in objs):
-            return frozenset(str(o.value) for o in objs if isinstance(o, Lit))
-        tree = self.facts.tree_of(node)
-        function = tree.function(node)
+        tree, objs = self.facts.tree_of(node), self.run.value(node).objs
+        function, names = tree.function(node), list[str]()
         if isinstance(node, ast.Name) and isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
             names = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
-            if node.id in names:
-                given = passed(stack[-1] if stack else None, names, node.id)
-                return self._text(given, stack[:-1], depth + 1) if given is not None else frozenset((ANY,))
+            given = passed(stack[-1] if stack else None, names, node.id) if node.id in names else None
+            if given is not None:
+                return self._text(given, stack[:-1], depth + 1)
+        if objs and all(isinstance(o, Lit) and isinstance(o.value, str) for o in objs):
+            return frozenset(str(o.value) for o in objs if isinstance(o, Lit))
+        if isinstance(node, ast.Name) and node.id in names:
+            return frozenset((ANY,))
         scopes = [function] if isinstance(node, ast.Name) else [tree.root]
         for scope in (*scopes, tree.root):
             stored = self._stores(scope).get((type(node), node.id if isinstance(node, ast.Name) else node.attr), [])

@@ -164,10 +164,23 @@ def _passed(context: Context, loop: Batches) -> Iterator[Write]:
 
 
 def _is_reduced(context: Context, loop: Batches, group: list[Write]) -> bool:
-    """Whether a change that is made already replicates this variable."""
-    scopes, tree = context.facts.after.scopes, context.facts.tree_of(loop)
+    """Whether a change that is made already replicates this variable, or a call right after the loop does."""
+    scopes, tree, target = context.facts.after.scopes, context.facts.tree_of(loop), group[0].target
     statements = (loop, *(tree.statement(w.node) for w in group))
-    return any(scopes.same(group[0].target, done) for s in statements for done in context.assumed.replicated_after.get(s, ()))
+    made = any(scopes.same(target, done) for s in statements for done in context.assumed.replicated_after.get(s, ()))
+    return made or _is_handed_to_reduce(context, loop, target)
+
+
+def _is_handed_to_reduce(context: Context, loop: Batches, target: ast.expr) -> bool:
+    """Whether a call after a loop is handed an object, and makes what it stores into it the same on all ranks: `reduce_meter(losses)`."""
+    run, block = context.facts.after, context.facts.tree_of(loop).block(loop)
+    objs = run.value(target).objs
+    for statement in block[block.index(loop) + 1 :]:
+        calls = [n for n in ast.walk(statement) if isinstance(n, ast.Call) and any(run.scopes.same(a, target) for a in n.args)]
+        stores = [s for s in run.trace.stores if objs & s.receiver.objs and not set(calls).isdisjoint(s.stack)]
+        if stores or not isinstance(statement, (ast.Expr, ast.If)):
+            return bool(stores) and not any(context.from_sharded_data(s.value) for s in stores)
+    return False
 
 
 def _uses(context: Context, loop: Batches, group: list[Write], places: frozenset[Place]) -> dict[int, ast.AST]:

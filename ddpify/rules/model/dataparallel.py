@@ -84,9 +84,18 @@ PLAIN = "whether the original's keys carried `module.` depended on an option; th
 
 def calls(context: Context) -> list[ast.Call]:
     """The DataParallel calls of the entry, but for those that put one around the model in a DDP for a file."""
-    run = context.facts.before
-    found = [n for n in context.tree.of(ast.Call) if library.DATAPARALLEL in run.value(n.func).paths()]
+    found = [n for n in context.tree.of(ast.Call) if _makes_one(context, n)]
     return [n for n in found if not _is_inside_ddp(context, argument(n, 0, "module"))]
+
+
+def _makes_one(context: Context, node: ast.Call) -> bool:
+    """Whether a call makes a DataParallel, or would: under a test, in a function that runs, of what is one already."""
+    run, tree = context.facts.before, context.facts.tree_of(node)
+    if library.DATAPARALLEL in run.value(node.func).paths():
+        return True
+    function = tree.function(node)
+    runs = isinstance(function, ast.FunctionDef) and not run.trace.visited.isdisjoint(function.body)
+    return runs and context.library_path(tree.name, node.func) == library.DATAPARALLEL
 
 
 def _is_inside_ddp(context: Context, model: ast.expr | None) -> bool:
