@@ -218,7 +218,7 @@ def derived_trainer(parts: Parts, rng: random.Random) -> Text:
     kept = [n for n in assigned(parts.setup) if n in wanted(parts.later())]
     base = ("model", "optimizer")
     names = [next((new for new, old in parts.settings.items() if old is name), name) for name in base]
-    if not all(name in kept for name in names) or "break" in parts.after:
+    if not all(name in kept for name in names) or "epochs" in kept or "break" in parts.after:
         return trainer_class(parts, rng)
     own = {name: f"self.{name}" for name in kept}
     train, validate, after, finish = (renamed(t, own) for t in (parts.train, parts.validate, parts.after, parts.finish))
