@@ -256,12 +256,11 @@ def _replicate(context: Context) -> tuple[Context, dict[ModuleType, list[Change 
             found = list(rule.changes(context))
             before = {_signature(c) for c in known}
             new = [c for c in found if isinstance(c, Change) and _signature(c) not in before]
+            if rule is metrics:  # rather than what is doubtful
+                new = [c for c in new if c.replicates and c.level < Safety.REVIEW] or list(metrics.by_batch(context)) or new
             known += new
             items[rule] = [*(i for i in found if not isinstance(i, Change)), *known]
-            agreeing = [c for c in new if c.replicates or c.replicated_branches]
-            if not agreeing and rule is metrics:
-                agreeing = list(metrics.by_batch(context))
-                known += agreeing
+            agreeing = [c for c in new if c.replicates or c.replicated_branches or c.redistributes]
             if agreeing:
                 break
         if not agreeing:

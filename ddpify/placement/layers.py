@@ -121,7 +121,7 @@ def loss(rows: int, kind: str, default: str, use: Use) -> Result:
 
     `rows` is how many operands have rows; `kind` is "weights" for those that divide by the weights of valid targets, "classes" for those
     whose second dimension is that of classes, "labels" for those that take a single sample, too, "features" for those whose last dimension
-    is that of features, else "entries".
+    is that of features, "alike" for those that refuse operands of two sizes, else "entries".
     """
     given = [*use.args[:rows], *(v for k, v in use.keywords.items() if k in ("input", "target", "log_probs", "targets", "var", "inputs"))]
     more = [*use.args[rows:], *(v for k, v in use.keywords.items() if k in ("weight", "pos_weight"))]
@@ -165,8 +165,17 @@ def _of_features(use: Use, given: list[Argument]) -> Result:
     return Result(shapes[0].scale, shape.resized(-1)) if shape.axis == 0 and use.at_least(shape, 2) else NO_CLAIM
 
 
+def _of_alike(use: Use, given: list[Argument]) -> Result:
+    """One number for each entry, of operands that have one size: where they would be paired, the loss fails."""
+    found = together(use, given)
+    rows = [a for a in given if a.scale == "sample" and a.shape is not None]
+    first = all(shape_of(a).axis == 0 and shape_of(a).sure for a in rows)
+    return Result("sample", shape_of(rows[0])) if found is COUPLED and len(rows) == len(given) and first else found
+
+
 _OF_EACH: dict[str, Callable[[Use, list[Argument]], Result]] = {
     "entries": together,
+    "alike": _of_alike,
     "features": _of_features,
     "labels": partial(_of_classes, one_sample=True),
 }

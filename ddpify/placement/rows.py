@@ -61,8 +61,9 @@ _IMAGES: dict[str, Rule] = {
     "affine_grid": partial(layer, (3,), 4),
 }
 _LOSSES: dict[str, Rule] = {
-    **{name: partial(loss, 2, "entries", "mean") for name in "mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy "
-       "binary_cross_entropy_with_logits kl_div poisson_nll_loss soft_margin_loss hinge_embedding_loss".split()},
+    **{name: partial(loss, 2, "entries", "mean") for name in "mse_loss l1_loss smooth_l1_loss huber_loss kl_div poisson_nll_loss "
+       "soft_margin_loss hinge_embedding_loss".split()},
+    **dict.fromkeys(("binary_cross_entropy", "binary_cross_entropy_with_logits"), partial(loss, 2, "alike", "mean")),
     **{name: partial(loss, 3, "entries", "mean") for name in ("gaussian_nll_loss", "margin_ranking_loss")},
     **dict.fromkeys(("cross_entropy", "nll_loss"), partial(loss, 2, "weights", "mean")),
     "multi_margin_loss": partial(loss, 2, "classes", "mean"),

@@ -129,7 +129,7 @@ DICTS = ATTRIBUTE_DICTS | {"dict", "collections.defaultdict", "collections.Order
 OF_DICTS = frozenset(("keys", "values", "items", "get", "pop", "update", "copy", "setdefault"))
 COLLECTIONS = (DICTS - ATTRIBUTE_DICTS) | {"list", "set", "collections.deque"}
 HOLDERS = ATTRIBUTE_DICTS | {"argparse.Namespace", "types.SimpleNamespace"}
-SETTINGS = frozenset(("absl.flags.FLAGS",))  # what the command line fills
+SETTINGS = frozenset(("absl.flags.FLAGS", "gflags.FLAGS"))  # what the command line fills
 GIVEN = "[given]"  # what an object that is not known was handed: it may give it back
 
 # what `from torch.nn import *` is known to bring; a name that is missing here is unknown in such scripts

@@ -23,7 +23,7 @@ _SAME = """
     ml_collections absl click fire typer tyro simple_parsing configargparse jsonargparse dotenv h5py lmdb zarr tables msgpack ujson orjson
     nltk spacy jieba gensim rouge rouge_score sacrebleu bert_score six future tabulate colorama termcolor prettytable natsort joblib dill
     cloudpickle networkx dgl ogb rdkit librosa soundfile numba cython tensorflow faiss thop ptflops fvcore pycocotools shapely trimesh
-    plyfile unidecode inflect prefetch_generator pretty_midi medpy nibabel SimpleITK pydicom tifffile lpips pytorch_msssim
+    gflags plyfile unidecode inflect prefetch_generator pretty_midi medpy nibabel SimpleITK pydicom tifffile lpips pytorch_msssim
     attr attrs pydantic more_itertools toolz regex requests packaging typing_extensions pytorch_pretrained_bert pytorch_transformers
     pkg_resources setuptools google scikitplot yellowbrick statsmodels gym gymnasium pycuda nvidia ema_pytorch lightly
     pytorch_warmup warmup_scheduler

@@ -477,8 +477,6 @@ def _after_loop(context: Context, loop: Batches, reductions: list[Reduction], lo
     """One change for all reductions that are proven, and one for each that is not; with a `sampler`, only where the loader has one."""
     header = [f"if isinstance({loader}.sampler, {sampler}):  # in evaluation, each process sees all of the data"] if sampler else []
     imports = ("from torch.utils.data.distributed import DistributedSampler",) if sampler == "DistributedSampler" else ()
-    needs = tuple(sorted({need for r in reductions for need in r.needs}))
-    replicates = tuple(pair for r in reductions for pair in r.replicates)
     why = "each rank counted only its part of the data: summed over ranks, the numbers are those of the whole data set"
     groups = [(Safety.SAFE, why, [r for r in reductions if not r.doubt])]
     groups += [(Safety.REVIEW, r.doubt, [r]) for r in reductions if r.doubt]
@@ -489,7 +487,8 @@ def _after_loop(context: Context, loop: Batches, reductions: list[Reduction], lo
         if edits:
             where = (CODE, reason, context.tree.shown, loop)
             alternatives = tuple(a for r in group for a in r.alternatives)
-            made = Change(*where, tuple(edits), imports if lines else (), level, needs=needs, replicates=replicates)
+            needs, replicates = sorted({n for r in group for n in r.needs}), [pair for r in group for pair in r.replicates]
+            made = Change(*where, tuple(edits), imports if lines else (), level, needs=tuple(needs), replicates=tuple(replicates))
             yield replace(made, alternatives=alternatives)
 
 

@@ -56,7 +56,7 @@ EXAMPLES: tuple[Example, ...] = (
 
 _SPELLINGS = ("--local-rank", "--local_rank")
 _ARGUMENTS = ast.parse("sys.argv[1:]", mode="eval").body
-_OTHERS = ("click", "absl", "hydra", "fire", "typer", "tyro", "docopt", "plac", "jsonargparse", "simple_parsing", "tap")
+_OTHERS = ("click", "absl", "gflags", "hydra", "fire", "typer", "tyro", "docopt", "plac", "jsonargparse", "simple_parsing", "tap")
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:

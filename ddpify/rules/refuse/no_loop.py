@@ -42,7 +42,7 @@ _WELL_KNOWN = frozenset({
     "albumentations", "torchmetrics", "torchsummary", "thop", "psutil", "joblib", "plotly", "IPython", "librosa", "soundfile", "onnx",
     "onnxruntime", "six", "optuna",
     "huggingface_hub", "gym", "gymnasium", "pycocotools", "fastapi", "pydantic", "setuptools", "fire",
-    "gradio", "streamlit", "flask", "pytest", "lmdb", "dotenv", "colorama", "absl",
+    "gradio", "streamlit", "flask", "pytest", "lmdb", "dotenv", "colorama", "absl", "gflags",
 })  # fmt: skip
 
 
