@@ -311,7 +311,8 @@ def targets(facts: Facts, tree: Tree, statement: ast.stmt, model: TrainedModel) 
             found += [(at, t) for t, value in zip(assigned, values, strict=True) if is_all(run, value, model)]
     if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
         globals_ = {n for s in ast.walk(function) if isinstance(s, ast.Global) for n in s.names}
-        given = [a for a in function.args.args if run.unwrap(run.value(a)) & model.objs and a.arg not in globals_]
+        given = [a for a in function.args.args if _is_no_tensor(run.value(a)) and run.unwrap(run.value(a)) & model.objs]
+        given = [a for a in given if a.arg not in globals_]
         found += [(0, ast.Name(arg.arg, ast.Load())) for arg in given]
     latest_first = [ast.unparse(target) for _, target in sorted(found, key=lambda f: -f[0])]
     for text in dict.fromkeys((*latest_first, *_names_of_model(facts, tree, statement, model, False))):
@@ -388,7 +389,12 @@ def is_all(run: Run, value: Value, model: TrainedModel) -> bool:
     """Whether a value is the model and nothing else."""
     objs = run.unwrap(value)
     others = [o for o in objs - model.objs if not isinstance(o, (Part, Lit, Method))]
-    return bool(objs & model.objs) and all(made_instead(run, o, model) for o in others)
+    return bool(objs & model.objs) and _is_no_tensor(value) and all(made_instead(run, o, model) for o in others)
+
+
+def _is_no_tensor(value: Value) -> bool:
+    """Whether a value is no batch, nor anything computed from one: in a function that moves models and batches, it may be either."""
+    return value.scale is None and not value.of_kind("batch")
 
 
 def container_kind(facts: Facts, statement: ast.stmt, target: ast.expr) -> str:
