@@ -4397,3 +4397,26 @@ SCRIPTS |= {
     f"the last batch's outputs, made images by {how}, which are shown": Script(_LAST_SHOWN.format(made=made), same=("epoch",))
     for how, made in (("a function", "as_images(out.cpu().data)"), ("a method", "maker.images(out.detach())"))
 }
+SCRIPTS["means of the losses of some steps, kept beside the loss of each"] = Script(
+    """
+    import numpy as np
+
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+    for epoch in range(3):
+        means, losses = [], []
+        for _ in range(2):
+            steps = []
+            for rows, kinds in loader:
+                loss = F.cross_entropy(net(rows), kinds)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                steps.append(loss.item())
+            means.append(np.mean(steps))
+            losses.append(loss.item())
+        print("means %.6f %.6f" % (np.mean(means), np.mean(losses)))
+    """,
+    same=("means",),
+)

@@ -1427,3 +1427,29 @@ SCRIPTS["a trainer and an evaluation that each wrap what is no DataParallel yet,
     """,
     same=("right", "mean"),
 )
+SCRIPTS["a function that moves models and batches alike"] = Script(
+    """
+    def moved(thing):
+        if torch.cuda.is_available():
+            thing = thing.cuda()
+        return thing
+
+
+    class Trainer:
+        def __init__(self, net, loader):
+            self.net, self.loader = moved(net), loader
+
+        def train(self):
+            optimizer = torch.optim.SGD([p for p in self.net.parameters() if p.requires_grad], lr=0.1)
+            for epoch in range(3):
+                for rows, kinds in self.loader:
+                    loss = F.cross_entropy(self.net(moved(rows)), moved(kinds))
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+
+
+    trainer = Trainer(nn.Linear(8, 2), DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True))
+    trainer.train()
+    """
+)
