@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator
 
-from ddpify.facts.model import Tup, Value
+from ddpify.facts.model import New, Obj, Tup, Value, ordered
 from ddpify.facts.origins import by_kind
 from ddpify.facts.runs import Run
 from ddpify.facts.tree import walked
@@ -48,7 +48,7 @@ def _first(context: Context, numbers: list[ast.expr], uses: Collection[ast.AST])
         return []
     marked = _with(context, numbers, "mark").facts.after
     trained = {n for t in context.facts.loops for n in loss_in(marked, t.backward.node).of_kind("mark")}
-    used = {n for use in uses for v in _held(marked, marked.value(use)) for n in v.of_kind("mark")} - trained
+    used = {n for v in _held(marked, uses) for n in v.of_kind("mark")} - trained
     first = [n for n in numbers if n in used and marked.value(n).of_kind("mark") - trained == {n}]
     return list(dict.fromkeys(_as_number(context, n) for n in first))
 
@@ -82,19 +82,22 @@ def _on_all_ranks(context: Context, node: ast.expr) -> bool:
     return all(passes_alike(context, loop) for c in calls for loop in c.loops)
 
 
-def _held(run: Run, value: Value, depth: int = _DEPTH) -> Iterator[Value]:
-    """A value, and what the tuples, containers and objects that it may be hold."""
-    yield value
-    for obj in value.objs if depth else ():
-        inner = obj.entries if isinstance(obj, Tup) else run.of(obj).values()
-        for part in inner:
-            yield from _held(run, part, depth - 1)
+def _held(run: Run, uses: Collection[ast.AST]) -> Iterator[Value]:
+    """What some expressions are, and what the tuples, containers and objects that they may be hold; not what is in networks."""
+    level, seen = [run.value(use) for use in uses], set[Obj]()
+    for _ in range(_DEPTH):
+        yield from level
+        objs = {o for v in level for o in v.objs} - seen
+        seen |= objs
+        held = (o for o in ordered(objs) if not (isinstance(o, New) and run.interpreter.is_module(o)))
+        level = [v for o in held for v in (o.entries if isinstance(o, Tup) else run.of(o).values())]
+    yield from level
 
 
 def _are_own(context: Context, uses: Collection[ast.AST]) -> bool:
     """Whether uses are of a rank's own batches, or of what is kept under names that these gave."""
     run = context.facts.after
-    held = [v for use in uses for v in _held(run, run.value(use))]
+    held = list(_held(run, uses))
     objs = {o for v in held for o in v.instances()}
     keys = [(s.receiver, run.value(s.node.slice)) for s in run.trace.stores if isinstance(s.node, ast.Subscript)]
     keys += [(c.receiver, c.args[0]) for name in _KEYED for c in run.calls_named(name) if c.args]
