@@ -179,7 +179,7 @@ def _is_handed_to_reduce(context: Context, loop: Batches, target: ast.expr) -> b
         calls = [n for n in ast.walk(statement) if isinstance(n, ast.Call) and any(run.scopes.same(a, target) for a in n.args)]
         stores = [s for s in run.trace.stores if objs & s.receiver.objs and not set(calls).isdisjoint(s.stack)]
         if stores or not isinstance(statement, (ast.Expr, ast.If)):
-            return bool(stores) and not any(context.from_sharded_data(s.value) for s in stores)
+            return bool(stores) and all(s.value.origins and not context.from_sharded_data(s.value) for s in stores)
     return False
 
 
