@@ -28,6 +28,7 @@ from ddpify.facts.model import (
     Class,
     Ext,
     Func,
+    Like,
     Lit,
     Method,
     New,
@@ -267,6 +268,9 @@ def invoke_one(
         return sources.marked(run, call.node, f"{path}.{obj.name}", result) if path else result
     if isinstance(obj, Ext):
         return sources.marked(run, call.node, obj.path, library.call(run, call, obj.path, args, keywords))
+    if isinstance(obj, Like):  # one of more than are followed
+        flow = library.mixed(args, keywords)
+        return Value(frozenset(), flow.origins | only(call.func.origins, "parameters"), flow.scale, flow.shape)
     return library.mixed(args, keywords)
 
 
