@@ -257,7 +257,9 @@ def _replicate(context: Context) -> tuple[Context, dict[ModuleType, list[Change 
             before = {_signature(c) for c in known}
             new = [c for c in found if isinstance(c, Change) and _signature(c) not in before]
             if rule is metrics:  # rather than what is doubtful
-                new = [c for c in new if c.replicates and c.level < Safety.REVIEW] or list(metrics.by_batch(context)) or new
+                reduced = [c for c in new if c.replicates]
+                sure = [c for c in reduced if c.level < Safety.REVIEW] or list(metrics.by_batch(context)) or reduced
+                new = [*(c for c in new if not c.replicates), *sure]
             known += new
             items[rule] = [*(i for i in found if not isinstance(i, Change)), *known]
             agreeing = [c for c in new if c.replicates or c.replicated_branches or c.redistributes]

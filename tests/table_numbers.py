@@ -4420,3 +4420,19 @@ SCRIPTS["means of the losses of some steps, kept beside the loss of each"] = Scr
     """,
     same=("means",),
 )
+SCRIPTS["the worst loss of all epochs"] = Script(
+    """
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    worst = 0.0
+    for epoch in range(3):
+        for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+            loss = F.cross_entropy(net(rows), kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            worst = max(worst, loss.item())
+        print("worst %.6f" % worst)
+    """,
+    same=("worst",),
+)

@@ -15,7 +15,7 @@ _MARK = "# ddpify: MANUAL "
 _BLOCKED = {  # scripts of which nothing is changed without --draft, and others with something to do by hand
     "table_gradients": ("gradients clamped by a hook", "gradients asked for and set", "a bias that follows the outputs"),
     "table_structures": ("one of too many networks",),
-    "table_inside": ("how often a layer is active, counted by a hook",),
+    "table_inside": ("the sizes of gradients that a hook sees, averaged",),
     "table_apex": ("bfloat16 without a scaler, to apex",),
 }
 

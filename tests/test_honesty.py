@@ -249,24 +249,6 @@ SCRIPTS = {
                 loss.backward()
                 optimizer.step()
         """,
-    "the worst loss of all epochs": """
-        import torch
-        from torch import nn
-        from torch.utils.data import DataLoader, TensorDataset
-
-        loader = DataLoader(TensorDataset(torch.randn(320, 8), torch.randn(320, 1)), batch_size=32, shuffle=True)
-        model = nn.Linear(8, 1)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        worst = 0.0
-        for epoch in range(3):
-            for a, b in loader:
-                loss = nn.functional.mse_loss(model(a), b)
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
-                worst = max(worst, loss.item())
-            print(f"epoch {epoch}: {worst:.4f} so far")  # <- here
-        """,
     # --- what is not seen -----------------------------------------------------------------------------------------------
     "a backward that is only reached by a name": """
         import sys
