@@ -1663,6 +1663,7 @@ FROM_TABLES = (
     "a logger set up in a local module",
     "a loss divided by the size of the data set",
     "a loss of each step of a padded batch, by its own count",
+    "a meter of the middle one of a batch's numbers",
     "a meter that is reset to more than nothing",
     "a method of the model inside a DataParallel",
     "a model that chooses, at O1",

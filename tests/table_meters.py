@@ -642,3 +642,30 @@ SCRIPTS |= {
         """,
     ),
 }
+SCRIPTS["a meter of the middle one of a batch's numbers"] = Script(
+    """
+    class Meter:
+        def __init__(self):
+            self.sum, self.count, self.avg = 0.0, 0, 0.0
+
+        def update(self, value, n):
+            self.sum += value * n
+            self.count += n
+            self.avg = self.sum / self.count
+
+
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        meter = Meter()
+        for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+            out = net(rows)
+            loss = F.cross_entropy(out, kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            meter.update(out.detach().median().item(), len(rows))
+        print(meter.avg)
+    """,
+    told=("DDP404",),
+)
