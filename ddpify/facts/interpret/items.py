@@ -85,30 +85,35 @@ def item(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Va
         elif isinstance(obj, New) and obj.path in library.WRAPPERS:
             out.append(item(run, run.memory.get((obj, "module"), NOTHING), index, node))
         elif isinstance(obj, (New, Part)):
-            held = [run.memory[obj, key] for key in literal_keys(index) if (obj, key) in run.memory]
-            if not held and (obj, ELEMENT) in run.memory:
-                other = literal_keys(index) and run.is_a(obj, *library.DICTS) and (obj, UNNAMED) in run.memory  # no key that is known
-                held = [run.memory[obj, UNNAMED if other else ELEMENT]]
-            if not held and isinstance(obj, New) and obj.path == "list" and (obj, "iterable") in run.memory:
-                held = [run.element(just(obj))]
-            if isinstance(node.slice, ast.Slice) and isinstance(obj, New) and obj.path == "list":
-                held = [_several(v) for v in held]
-            if not held and isinstance(obj, New) and obj.path == "torch.nn.Parameter" and index.scale is not None:
-                held = [tensor_entries.item(run, Value(frozenset(), base.origins, None, base.shape), index, node)]
-            if not held and isinstance(obj, (New, Part)):
-                keys = literal_keys(index)
-                held = (
-                    [just(run.objects.part(obj, keys[0]))]
-                    if keys
-                    else [Value(frozenset(), base.origins | index.origins, base.scale, base.shape)]
-                )
-                if run.is_a(obj, *library.LOADERS):
-                    held = [NOTHING]
-            out += held
+            out += _of_object(run, obj, base, index, node)
     origins = base.origins
     if base.of_kind("parameters") and isinstance(literal(index), str) and literal(index) != "params":
         origins = without(origins, "parameters", "weight")  # a setting of a group
     return join(out) | Value(frozenset(), origins | of_batches(run, index), base.scale, base.shape)
+
+
+def _of_object(run: Interpreter, obj: New | Part, base: Value, index: Value, node: ast.Subscript) -> list[Value]:
+    """What a container or another object that `base` may be has under an index."""
+    held = [run.memory[obj, key] for key in literal_keys(index) if (obj, key) in run.memory]
+    if not held and (obj, ELEMENT) in run.memory:
+        other = literal_keys(index) and run.is_a(obj, *library.DICTS) and (obj, UNNAMED) in run.memory  # no key that is known
+        held = [run.memory[obj, UNNAMED if other else ELEMENT]]
+    if not held and isinstance(obj, New) and obj.path == "list" and (obj, "iterable") in run.memory:
+        held = [run.element(just(obj))]
+    if isinstance(node.slice, ast.Slice) and isinstance(obj, New) and obj.path == "list":
+        held = [_several(v) for v in held]
+    if not held and isinstance(obj, New) and obj.path == "torch.nn.Parameter" and index.scale is not None:
+        held = [tensor_entries.item(run, Value(frozenset(), base.origins, None, base.shape), index, node)]
+    if not held:
+        keys = literal_keys(index)
+        held = (
+            [just(run.objects.part(obj, keys[0]))]
+            if keys
+            else [Value(frozenset(), base.origins | index.origins, base.scale, base.shape)]
+        )
+        if run.is_a(obj, *library.LOADERS):
+            held = [NOTHING]
+    return held
 
 
 def _but_none(value: Value) -> Value:
