@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Literal
 
 from ddpify.choices import identified
-from ddpify.facts import averaged, collect, initialize, wrap_places
+from ddpify.facts import averaged, collect, initialize, library, wrap_places
 from ddpify.facts.collect import Facts
 from ddpify.facts.tree import value_of_line
 from ddpify.launchers import start
@@ -385,15 +385,11 @@ def check(project: Project, plan: Plan) -> tuple[Finding, ...]:
     changes, _ = runtime_module.by_file(context, changes)
     known = {(f.code, f.message) for f in plan.findings}
     prefixed = any(f.code == "DDP203" and f.level in (Safety.NOTE, Safety.REVIEW) for f in plan.findings)
-    if prefixed:  # state dicts keep the original's prefix: the wrapper's own are meant
-        changes = [
-            c
-            for c in changes
-            if not (
-                c.code == "DDP203"
-                and (c.node in context.facts.unwrapped_arguments or getattr(c.node, "attr", "") in ("state_dict", "load_state_dict"))
-            )
-        ]
+    if prefixed:  # keys and names keep the original's prefix: the wrapper's own are meant
+        kept = library.STATE_METHODS | library.NAMING_METHODS
+        mine = (c for c in changes if c.code == "DDP203")
+        meant = {c for c in mine if c.node in context.facts.unwrapped_arguments or getattr(c.node, "attr", "") in kept}
+        changes = [c for c in changes if c not in meant]
     if any(f.code == "DDP414" and f.level is Safety.MANUAL for f in plan.findings):  # what stood in the way may be gone
         changes = [c for c in changes if c.code not in ("DDP414", "DDP415")]
         findings = [f for f in findings if f.code != "DDP414"]

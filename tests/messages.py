@@ -1731,6 +1731,7 @@ FROM_TABLES = (
     "one of too many networks",
     "one of two kinds of batch norm rests, found by its class",
     "outputs that become numbers of numpy, in float16",
+    "parameters in groups by the names that DataParallel gives them",
     "phases, and a best model, in float16",
     "predictions written to a csv file",
     "results that a loop over the training loader writes for each batch",

@@ -198,3 +198,119 @@ SCRIPTS["a file whose name has a number, or a word in another call, which is rea
     store("last")
     """
 )
+SLOW = """
+import os
+import time
+
+
+def start():
+    time.sleep(int(os.environ.get("RANK", 0)) / 2)
+"""
+SCRIPTS["a folder that is made, or emptied and made again, as a rank comes late"] = Script(
+    """
+    import shutil
+
+    import slow
+
+    slow.start()
+    fresh = not os.path.isfile("resume.pt")
+    if fresh and not os.path.exists("out"):
+        os.makedirs("out")
+    elif fresh and os.path.exists("out"):
+        shutil.rmtree("out")
+        os.makedirs("out")
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+            optimizer.zero_grad()
+            F.cross_entropy(net(rows), kinds).backward()
+            optimizer.step()
+        torch.save(net.state_dict(), os.path.join("out", f"net-{epoch}.pt"))
+    """,
+    stand_ins={"slow.py": SLOW},
+)
+SCRIPTS["a data set that is downloaded where its folder is not there, as a rank comes late"] = Script(
+    """
+    import slow
+    from torchvision import datasets
+
+    slow.start()
+    if not os.path.exists("digits"):
+        digits = datasets.FakeDigits("digits", download=True)
+    else:
+        digits = datasets.FakeDigits("digits")
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in DataLoader(digits, batch_size=8, shuffle=True):
+            optimizer.zero_grad()
+            F.cross_entropy(net(rows), kinds).backward()
+            optimizer.step()
+    """,
+    stand_ins={
+        "slow.py": SLOW,
+        "torchvision/__init__.py": "",
+        "torchvision/datasets.py": """
+import os
+
+import torch
+
+
+class FakeDigits(torch.utils.data.TensorDataset):
+    def __init__(self, root, download=False):
+        if download:
+            os.makedirs(root, exist_ok=True)
+        rows = torch.sin(torch.arange(320.0) ** 1.5).view(40, 8)
+        super().__init__(rows, (rows.sum(1) > 0).long())
+""",
+    },
+)
+SCRIPTS["files that packages fetch where they are not there"] = Script(
+    """
+    import six.moves.urllib.request
+    from git import Repo
+
+    if not os.path.exists("pictures"):
+        Repo.clone_from("https://example.com/pictures", "pictures")
+    if not os.path.exists("labels.txt"):
+        six.moves.urllib.request.urlretrieve("https://example.com/labels.txt", "labels.txt")
+    names = sorted(os.listdir("pictures"))
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+            optimizer.zero_grad()
+            F.cross_entropy(net(rows), kinds).backward()
+            optimizer.step()
+    print("pictures", names, open("labels.txt").read())
+    """,
+    same=("pictures",),
+    stand_ins={
+        "git.py": """
+import os
+import time
+
+
+class Repo:
+    @classmethod
+    def clone_from(cls, url, folder):
+        os.mkdir(folder)
+        time.sleep(0.5)
+        open(os.path.join(folder, "cat.png"), "w").close()
+""",
+        "six/__init__.py": "",
+        "six/moves/__init__.py": "",
+        "six/moves/urllib/__init__.py": "",
+        "six/moves/urllib/request.py": """
+import time
+
+
+def urlretrieve(url, name):
+    with open(name, "w") as file:
+        file.write("cat")
+        time.sleep(0.5)
+        file.write(" dog")
+""",
+    },
+)

@@ -2983,3 +2983,61 @@ SCRIPTS |= {
         same=("test",),
     ),
 }
+SCRIPTS["an encoder that is frozen for the critic's step, and freed for its own"] = Script(
+    """
+    def trains(module, answer):
+        for parameter in module.parameters():
+            parameter.requires_grad = answer
+
+
+    encoder, decoder = nn.Linear(8, 4), nn.Linear(4, 8)
+    critic = nn.Sequential(nn.Linear(4, 1), nn.Sigmoid())
+    to_encode = torch.optim.SGD(encoder.parameters(), lr=0.1)
+    to_decode = torch.optim.SGD(decoder.parameters(), lr=0.1)
+    to_tell = torch.optim.SGD(critic.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, _ in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+            trains(encoder, False)
+            trains(critic, True)
+            to_tell.zero_grad()
+            torch.log(1 - critic(encoder(rows))).mean().backward()
+            to_tell.step()
+            trains(encoder, True)
+            trains(critic, False)
+            to_encode.zero_grad()
+            to_decode.zero_grad()
+            fooled = torch.log(critic(encoder(rows))).mean()
+            (F.mse_loss(decoder(encoder(rows)), rows) + fooled).backward()
+            to_encode.step()
+            to_decode.step()
+    """
+)
+SCRIPTS["parameters in groups by the names that DataParallel gives them"] = Script(
+    """
+    def halve(model):
+        for name, weight in model.named_parameters():
+            _, layer, kind = name.split(".")
+            if kind == "bias":
+                weight.data.mul_(0.5)
+                print("halved", layer)
+
+
+    net = nn.DataParallel(nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 2)))
+    halve(net)
+    groups = {"fast": [], "slow": []}
+    for name, weight in net.named_parameters():
+        if name in ("module.0.weight", "module.2.weight"):
+            groups["fast"].append(weight)
+        elif name in ("module.0.bias", "module.2.bias"):
+            groups["slow"].append(weight)
+    optimizer = torch.optim.SGD([{"params": groups["fast"], "lr": 0.2}, {"params": groups["slow"], "lr": 0.02}])
+    print("fast", len(groups["fast"]))
+    for epoch in range(3):
+        for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+            optimizer.zero_grad()
+            F.cross_entropy(net(rows), kinds).backward()
+            optimizer.step()
+    halve(net)
+    """,
+    same=("fast", "halved"),
+)

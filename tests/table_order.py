@@ -371,3 +371,41 @@ SCRIPTS |= {
         "a set that is zipped": "names = list(dict(zip(set(kinds), range(8))))",
     }.items()
 }
+SCRIPTS["a rate and a folder made of the epoch's number, handed to what trains an epoch"] = Script(
+    """
+    def learn(batches, number, rate, folder):
+        os.makedirs(folder, exist_ok=True)
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+        for rows, kinds in batches:
+            optimizer.zero_grad()
+            F.cross_entropy(net(rows), kinds).backward()
+            optimizer.step()
+
+
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    batches = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+    for epoch in range(3):
+        learn(batches, epoch + 1, 0.1 * 0.9**epoch, os.path.join("out", "epoch-{}".format(epoch)))
+    """
+)
+SCRIPTS["a rate made of the epoch's number, handed to what trains an epoch without it"] = Script(
+    """
+    def learn(batches, rate):
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+        for rows, kinds in batches:
+            optimizer.zero_grad()
+            F.cross_entropy(net(rows), kinds).backward()
+            optimizer.step()
+
+
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    batches = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+    for epoch in range(3):
+        rate = 0.1 * 0.9**epoch
+        learn(batches, rate)
+    """
+)

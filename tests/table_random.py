@@ -531,3 +531,43 @@ SCRIPTS["a forward that refuses what a draw has made of its rows, before it goes
             optimizer.step()
     """
 )
+FEATURES = """
+    def features(loader):
+        rows, kinds = [], []
+        with torch.no_grad():
+            for some, of_kind in loader:
+                rows.append(some * 2)
+                kinds.append(of_kind)
+        return TensorDataset(torch.cat(rows), torch.cat(kinds))
+
+
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    def learn(data):
+        seen = 0.0
+        for rows, kinds in data:
+            optimizer.zero_grad()
+            F.cross_entropy(net(rows), kinds).backward()
+            optimizer.step()
+            seen += rows.double().sum().item()
+        print("seen", round(seen, 4))
+"""
+SCRIPTS["features in an order that a loader draws, as the data that is trained on"] = Script(
+    FEATURES
+    + """
+    data = DataLoader(features(DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)), batch_size=4)
+    for epoch in range(2):
+        learn(data)
+    """,
+    same=("seen",),
+)
+SCRIPTS["features in an order that a loader draws between two trainings"] = Script(
+    FEATURES
+    + """
+    data = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+    learn(data)
+    again = DataLoader(features(DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)), batch_size=4)
+    learn(again)
+    """,
+    told=("DDP103",),
+)

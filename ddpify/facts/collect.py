@@ -102,8 +102,17 @@ class Facts:
 
         Where only a setting asks for the wrapper, they are plain.
         """
-        states = (c for c in self.before.trace.calls if c.method in ("state_dict", "load_state_dict"))
-        kept = [c for c in states if library.DATAPARALLEL in c.receiver.kinds() and not optional_wraps.is_optional(self, c.receiver)]
+        return self._inside_dataparallel(library.STATE_METHODS)
+
+    @cached_property
+    def naming(self) -> frozenset[ast.AST]:
+        """The calls that ask a DataParallel for the names of its parameters or modules, which carry the prefix and go on doing so."""
+        return self._inside_dataparallel(library.NAMING_METHODS)
+
+    def _inside_dataparallel(self, methods: frozenset[str]) -> frozenset[ast.AST]:
+        """The calls that lead to one of some methods of what is always in a DataParallel."""
+        called = (c for c in self.before.trace.calls if c.method in methods)
+        kept = [c for c in called if library.DATAPARALLEL in c.receiver.kinds() and not optional_wraps.is_optional(self, c.receiver)]
         return frozenset(node for c in kept for node in c.stack)
 
     @cached_property

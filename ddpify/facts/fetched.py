@@ -9,12 +9,15 @@ from collections.abc import Iterator
 from ddpify.facts.model import Call, Lit
 
 CHECKING = frozenset(  # they look for themselves what is there
-    ("nltk.download", *(f"torchvision.datasets.utils.download_{n}" for n in ("url", "and_extract_archive", "file_from_google_drive")))
+    (
+        *("nltk.download", "opendatasets.download", "kagglehub.dataset_download"),
+        *(f"torchvision.datasets.utils.download_{n}" for n in ("url", "and_extract_archive", "file_from_google_drive")),
+    )
 )
 _FETCHES = frozenset(
     """
         urllib.request.urlretrieve wget.download gdown.download gdown.download_folder gdown.cached_download shutil.unpack_archive
-        torch.hub.download_url_to_file
+        torch.hub.download_url_to_file git.Repo.clone_from
     """.split()
 )
 _SHELLS = ("os.system", "os.popen", "subprocess.")

@@ -21,8 +21,8 @@ def frozen(run: Run, trained: Mapping[Obj, int]) -> frozenset[Obj]:
     off, on = dict[Obj, int](), set[Obj]()
     for event, value in sorted(changes, key=lambda change: change[0].order):
         objs = event.receiver.of_kind("parameters") | event.receiver.instances()
-        objs -= {o for o in objs if any(trained.get(up, event.order) < event.order for up in run.roots(o))}
         if _is_false(value) and not _is_conditional(run, event):
+            objs -= {o for o in objs if any(trained.get(up, event.order) < event.order for up in run.roots(o))}
             off.update((o, event.order) for o in objs)
             on -= objs if not _is_repeated(event) else set()
         else:

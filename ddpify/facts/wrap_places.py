@@ -78,7 +78,7 @@ def _passed(facts: Facts) -> Iterator[tuple[ast.expr, ast.Call]]:
     """The arguments that hand a wrapped model to a call that does not train, with that call: they are given the model itself."""
     run, training = facts.after, training_calls(facts)
     for node in facts.entry.nodes():
-        if not isinstance(node, ast.Call) or node in training or node in facts.prefixed:
+        if not isinstance(node, ast.Call) or node in training or node in facts.prefixed | facts.naming:
             continue
         if not run.calls(node) or _takes_wrappers(facts, node):
             continue

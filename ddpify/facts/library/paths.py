@@ -81,6 +81,8 @@ CLASS_CONSTRUCTORS = frozenset(("from_pretrained", "from_config", "_from_config"
 SAME_METHODS = frozenset(
     "to cuda cpu train eval half float double bfloat16 apply requires_grad_ share_memory type to_empty xpu".split()
 )  # they give the module back
+STATE_METHODS = frozenset(("state_dict", "load_state_dict"))
+NAMING_METHODS = frozenset("named_parameters named_modules named_children named_buffers".split())  # what gives names with what they name
 PARAMETER_METHODS = frozenset("parameters named_parameters children named_children modules named_modules buffers named_buffers".split())
 MODULE_METHODS = (
     SAME_METHODS

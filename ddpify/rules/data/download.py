@@ -13,14 +13,15 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Under
-from ddpify.facts import library
+from ddpify.facts import disk, library
 from ddpify.facts.barriers import one_rank_ahead
+from ddpify.facts.disk import Paths, Touch
 from ddpify.facts.model import Class, Func
-from ddpify.facts.tree import Tree
+from ddpify.facts.tree import Tree, arguments
 from ddpify.records import dataclass
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
-from ddpify.rules.data.turns import in_turns
+from ddpify.rules.data.turns import calls_under, free, in_turns, tests_existence
 
 CODE = "DDP302"
 TITLE = "download once per node"
@@ -106,14 +107,37 @@ def _unguarded(context: Context) -> list[_Download]:
             if named.isdisjoint((node, *_leading(context, node))) and _is_unguarded(context, tree, node):
                 callers = _callers(context, node) if tree.name != "__main__" else []
                 own = [tree.statement(node)] if tree in context.tree.trees else []
-                turns = dict.fromkeys(turn for s in callers or own for turn in in_turns(context, s))
+                turns = dict.fromkeys(turn for s in callers or own for turn in _turns(context, s, node))
                 out.append(_Download(tree, node, callers, list(turns)))
     return out
 
 
 def statements(context: Context) -> list[ast.stmt]:
     """The statements that one rank of each node runs before the others, so that it downloads in them."""
-    return [statement for download in context.once(_unguarded) for statement in download.turns if isinstance(statement, _SIMPLE)]
+    return [statement for download in context.once(_unguarded) for statement in download.turns if _goes_under(context, download, statement)]
+
+
+def _goes_under(context: Context, download: _Download, statement: ast.stmt) -> bool:
+    """Whether a statement can be run by one rank first: a condition if it is not the one that downloads."""
+    own = download.tree.statement(download.node)
+    return isinstance(statement, _SIMPLE) or (isinstance(statement, ast.If) and statement is not own)
+
+
+def _turns(context: Context, statement: ast.stmt, node: ast.Call) -> list[ast.stmt]:
+    """The statements that ranks run one after another for a download; a condition that asks for its files is answered in turn, too."""
+    asked = _asked_before(context, statement, node)
+    if asked is None:
+        return in_turns(context, statement)
+    return in_turns(context, asked) if free(context, asked, calls_under(context, asked)) else []
+
+
+def _asked_before(context: Context, statement: ast.stmt, node: ast.Call) -> ast.If | None:
+    """The outermost condition around a statement that asks whether files are there which a download brings."""
+    paths = Paths(context.facts)
+    brought = [paths.of(Touch("make", call, a)) for call in context.facts.after.calls(node) for a in arguments(node)]
+    around = [up for up in context.tree.path(statement) if isinstance(up, ast.If) and up is not statement]
+    asks = [up for up in around if any(disk.may_hold(b, paths.of(t)) for t in tests_existence(context, up.test) for b in brought)]
+    return asks[-1] if asks else None
 
 
 def _is_unguarded(context: Context, tree: Tree, node: ast.Call) -> bool:
@@ -134,7 +158,7 @@ def _guard(context: Context, download: _Download, done: set[ast.stmt]) -> Iterat
         if statement in done:
             continue
         done.add(statement)
-        if isinstance(statement, _SIMPLE):
+        if _goes_under(context, download, statement):
             shown = context.tree.shown if download.callers else download.tree.shown
             yield Change(CODE, _WHY, shown, statement, (Under(statement, header),), needs=("first_on_node",))
         else:
@@ -175,7 +199,8 @@ def before_loader(context: Context, dataset: ast.expr) -> bool:
     if not context.facts.is_edited(dataset) or not any(n in leading or _by_itself(context, n) for n in calls):
         return False
     statement = context.tree.statement(dataset)
-    return in_turns(context, statement) == [statement]
+    asked = any(_asked_before(context, statement, n) for n in ast.walk(dataset) if isinstance(n, ast.Call) and _downloads(context, n))
+    return not asked and in_turns(context, statement) == [statement]
 
 
 def first_on_node(context: Context, dataset: ast.expr, line: str) -> tuple[str, list[str]]:

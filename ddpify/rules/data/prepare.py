@@ -24,7 +24,7 @@ from ddpify.records import dataclass, field
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context
 from ddpify.rules.data.download import downloads, statements
-from ddpify.rules.data.turns import calls_under, free, in_turns
+from ddpify.rules.data.turns import calls_under, free, in_turns, tests_existence
 from ddpify.rules.io.guarded import guards_of
 
 CODE = "DDP305"
@@ -145,7 +145,9 @@ def _looking_first(context: Context, waiting: list[ast.stmt]) -> list[ast.stmt]:
 def _place_fetch(context: Context, call: Call, out: Preparation) -> None:
     """Add a call that fetches or unpacks files to what prepares them: under which guard its statement goes, if it can."""
     statement, alone = context.tree.statement(call.node), _acting(context, call)
-    if alone is not None and not guards_of(context).guarded(alone):
+    if any(isinstance(up, ast.If) and tests_existence(context, up.test) for up in context.tree.path(statement)):
+        out.fetched.append(call)  # a rank may ask when another has the files, and would not come to the barrier
+    elif alone is not None and not guards_of(context).guarded(alone):
         out.alone += [alone] if alone not in out.alone else []
     elif call.func.paths() & CHECKING and _free(context, statement, calls_under(context, statement)):
         out.once_per_node.append(statement)
@@ -178,7 +180,7 @@ def _within_another(context: Context, statement: ast.stmt, others: list[ast.stmt
 def _looks_first(context: Context, node: ast.stmt) -> bool:
     """Whether a statement does something only where a file is not there: by a test, by trying, or by a function that returns early."""
     if isinstance(node, ast.If):
-        return _tests_existence(context, node.test)
+        return bool(tests_existence(context, node.test))
     if isinstance(node, ast.Try):
         return any(h.type is not None and _catches(context, h.type) for h in node.handlers)
     if isinstance(node, (ast.Assign, ast.AnnAssign, ast.Expr, ast.Return)):
@@ -204,14 +206,8 @@ def _body_of(obj: Obj) -> ast.FunctionDef | None:
 def _returns_early(context: Context, function: ast.FunctionDef) -> bool:
     """Whether a function returns early where a file is there; one that is not edited may go on where it is, too."""
     edited, visited = context.facts.is_edited(function), context.facts.after.trace.visited
-    tests = (s for s in function.body if isinstance(s, ast.If) and s in visited and _tests_existence(context, s.test))
+    tests = (s for s in function.body if isinstance(s, ast.If) and s in visited and tests_existence(context, s.test))
     return any(not edited or (not s.orelse and isinstance(s.body[-1], ast.Return)) for s in tests)
-
-
-def _tests_existence(context: Context, test: ast.expr) -> bool:
-    """Whether a condition asks if a file is there."""
-    run = context.facts.after
-    return any(t.kind == "look" for n in ast.walk(test) if isinstance(n, ast.Call) for c in run.calls(n) for t in disk.touches(c))
 
 
 def _worth_it(context: Context, paths: Paths, touched: list[Touch], node: ast.stmt, calls: list[Call]) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from ddpify.facts import disk
+from ddpify.facts.disk import Touch
 from ddpify.facts.library.effects import HANDLES
 from ddpify.facts.model import Call
 from ddpify.facts.tree import calls_in, inside
@@ -62,6 +64,13 @@ def free(context: Context, node: ast.stmt, calls: list[Call]) -> bool:
         if any(o.kind in ("batch", "decided", "rank", "time") for test, value in call.tests for o in value.origins):
             return False
     return getattr(context.tree.function(node), "name", "") not in ("__getitem__", "__iter__", "collate_fn")
+
+
+def tests_existence(context: Context, test: ast.expr) -> list[Touch]:
+    """What a condition asks of files: whether they are there."""
+    run = context.facts.after
+    calls = [c for n in ast.walk(test) if isinstance(n, ast.Call) for c in run.calls(n)]
+    return [t for c in calls for t in disk.touches(c) if t.kind == "look"]
 
 
 def _led_by_rank_zero(context: Context, node: ast.stmt, call: Call) -> bool:

@@ -14,7 +14,7 @@ import ast
 import itertools
 from collections.abc import Iterator, Sequence
 
-from ddpify.edits import InsertAfter, InsertBefore
+from ddpify.edits import Edit, InsertAfter, InsertBefore, Replace
 from ddpify.facts import disk
 from ddpify.facts.disk import Paths, Touch
 from ddpify.facts.model import NOTHING, Call, Class, Func, Value, join
@@ -139,7 +139,7 @@ def _before_reads(context: Context, files: _Files) -> Iterator[Change | Finding]
             yield _unclear(context, touch)
             continue
         if where not in placed:
-            yield _barrier(context, touch, where, before)
+            yield _barrier(context, files, touch, where, before)
         placed.setdefault(where, []).append(touch.call.order)
 
 
@@ -209,13 +209,37 @@ def _existence_checks(context: Context, files: _Files, touch: Touch) -> Iterator
         yield Change(CODE, "all ranks look for the file before rank 0 writes it", tree.shown, statement, (edit,))
 
 
-def _barrier(context: Context, touch: Touch, where: ast.stmt, before: list[Touch]) -> Change | Finding:
-    """The barrier before a statement, where all ranks pass it."""
-    if not same_on_all_ranks(context, touch.call.tests) or _lazily(context, where, touch) or in_turns(context, where) != [where]:
+def _barrier(context: Context, files: _Files, touch: Touch, where: ast.stmt, before: list[Touch]) -> Change | Finding:
+    """The barrier before a statement, where all ranks pass it; what they ask of files on the way there, they ask rank 0."""
+    asked = _asked_in_turn(context, files, touch)
+    alike = same_on_all_ranks(context, touch.call.tests) and all(isinstance(n, ast.Call) and context.facts.is_edited(n) for n in asked)
+    if not alike or _lazily(context, where, touch) or in_turns(context, where) != [where]:
         return _unclear(context, touch)
     emptied = all(t.kind == "remove" for t in before)
     why = "all ranks wait until rank 0 has emptied the folder" if emptied else "all ranks wait until rank 0 has written what they read here"
-    return Change(CODE, why, context.tree.shown, where, (InsertBefore(where, f"{context.names['dist']}.barrier()", first=True),))
+    ask = f"{context.names['from_rank_zero']}({{0}})"
+    edits: list[Edit] = [InsertBefore(where, f"{context.names['dist']}.barrier()", first=True)]
+    edits += [Replace(n, ask, (n,)) for n in asked]
+    return Change(CODE, why, context.tree.shown, where, tuple(edits), needs=("from_rank_zero",) if asked else ())
+
+
+def _asked_in_turn(context: Context, files: _Files, touch: Touch) -> list[ast.expr]:
+    """The questions about files, in the conditions of a place, that one rank may ask before and another after a rank changes the file."""
+    out: dict[ast.expr, None] = {}
+    for test, _ in touch.call.tests:
+        inside = set(ast.walk(test))
+        for look in files.touched:
+            node = next((n for n in (*look.call.stack, look.call.node) if n in inside), None)
+            if look.kind in ("look", "list") and isinstance(node, ast.expr) and _changed_after(files, look):
+                out[node] = None
+    return list(out)
+
+
+def _changed_after(files: _Files, look: Touch) -> bool:
+    """Whether what was asked about is changed after that by some rank, and no barrier comes between."""
+    changes = [t for t in files.touched if t.kind in ("make", "write", "remove") and look.call.order < t.call.order]
+    near = (t for t in changes if not any(look.call.last < b.order < t.call.order for b in files.barriers))
+    return any(disk.may_be_one(files.paths.of(t), files.paths.of(look)) for t in near)
 
 
 def _unclear(context: Context, touch: Touch) -> Finding:

@@ -120,7 +120,7 @@ def _defined_by_one(context: Context, read: ast.expr, definition: ast.AST, seen:
     if definition in seen or _unbound(read, definition):
         return True
     if isinstance(definition, ast.FunctionDef) and isinstance(read, ast.Name):
-        return all(given is not None and _reads_one_batch(context, given, seen) for given in _passed(context, definition, read.id))
+        return all(given is not None and _reads_one_batch(context, given, seen) for given in given_to(context, definition, read.id))
     seen.add(definition)
     loop, value = _batches(context, definition), _assigned(context, definition)
     if value is None or (loop is not None and run.definitions.exposed(loop, run.definitions.variable(definition))):
@@ -136,7 +136,7 @@ def _statements(context: Context, read: ast.expr) -> frozenset[ast.AST]:
     return frozenset(context.facts.tree_of(d).statement(d) for d in definitions)
 
 
-def _passed(context: Context, function: ast.FunctionDef, name: str) -> list[ast.expr | None]:
+def given_to(context: Context, function: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> list[ast.expr | None]:
     """What a function is given as a parameter, by its calls or as its default; None where that is not one expression."""
     spec = function.args
     names = [a.arg for a in (*spec.posonlyargs, *spec.args)]
@@ -150,7 +150,7 @@ def given_as(context: Context, name: ast.Name) -> list[ast.expr]:
     """What a parameter is given by all calls of its function; nothing where that is not known, or where the function calls itself."""
     definitions = context.facts.after.definitions.reaching(name).definitions
     functions = [d for d in definitions if isinstance(d, ast.FunctionDef)]
-    given = [g for f in functions for g in _passed(context, f, name.id)]
+    given = [g for f in functions for g in given_to(context, f, name.id)]
     known = [g for g in given if g is not None and not any(up in functions for up in context.facts.tree_of(g).ancestors(g))]
     return known if len(known) == len(given) and len(functions) == len(definitions) else []
 

@@ -16,15 +16,17 @@ import textwrap
 from collections.abc import Iterator
 
 from ddpify.edits import FreshName, InsertBefore, Replace
-from ddpify.facts import batch_source, library
+from ddpify.facts import batch_source
 from ddpify.facts.collect import TrainingLoop
 from ddpify.facts.interpret.loops import spelled_out
-from ddpify.facts.model import Call, Lit, New, Value, ordered
+from ddpify.facts.model import Call, Like, Lit, New, ordered
 from ddpify.facts.tree import structure
 from ddpify.records import dataclass
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof
 from ddpify.rules.context import Context
-from ddpify.rules.data.loader import epoch_of, refused, sampler_name, samplers
+from ddpify.rules.data.loader import epoch_of, keeps_order, refused, sampler_name, samplers
+from ddpify.rules.loop.fresh import assigned
+from ddpify.rules.loop.last_batch import given_as, given_to
 
 CODE = "DDP401"
 TITLE = "set the sampler's epoch"
@@ -170,7 +172,7 @@ class _Feed:
 
     def unless_ordered(self, node: ast.AST, message: str, fix: str) -> Finding | Proof:
         """What the user has to do where the loader shuffles."""
-        return self.proof if _keeps_order(self.context, self.loader) else self.by_hand(node, message, fix)
+        return self.proof if keeps_order(self.context, self.loader) else self.by_hand(node, message, fix)
 
     def change(self, why: str, place: ast.stmt, text: _Text, epoch: str = "", needs: tuple[str, ...] = ()) -> Change:
         """The line before `place` that sets the epoch; without a number of it, the sampler's own is moved on by one."""
@@ -292,20 +294,6 @@ def _remade(feed: _Feed, starts: int = 0) -> bool:
     return any(loop.node in around for call in feed.context.facts.after.calls(feed.loader.node) for loop in call.loops)
 
 
-def _keeps_order(context: Context, loader: New) -> bool:
-    """Whether a loader does not shuffle, so that its epoch says nothing."""
-    run = context.facts.after
-    given = run.attribute(loader, "sampler").instances() | run.attribute(loader, "batch_sampler").instances()
-    if given:
-        return all(o.path == library.DISTRIBUTED_SAMPLER and _is_false(run.memory.get((o, "shuffle"))) for o in given)
-    seen = isinstance(loader.node, ast.Call) and all(k.arg for k in loader.node.keywords)
-    return seen and ((loader, "shuffle") not in run.memory or _is_false(run.memory[loader, "shuffle"]))
-
-
-def _is_false(value: Value | None) -> bool:
-    return value is not None and bool(value.objs) and all(isinstance(o, Lit) and not o.value for o in value.objs)
-
-
 def _loop_over(training: TrainingLoop, loader: New) -> ast.For | ast.AsyncFor | None:
     for loop in training.backward.loops:
         if isinstance(loop.node, (ast.For, ast.AsyncFor)) and loader in loop.element.batches() and loader not in loop.over.of_kind("batch"):
@@ -330,7 +318,7 @@ def _advanced(feed: _Feed, loop: ast.For | ast.AsyncFor, placed: set[tuple[ast.A
     if (place, text.code) in placed:
         return feed.proof
     if not epoch and _remade(feed):
-        if _keeps_order(context, feed.loader):
+        if keeps_order(context, feed.loader):
             return feed.proof
         needs = ("from_rank_zero",)  # a sampler that is made for each epoch, by what knows no number of the epoch: rank 0 draws one
         epoch = f"int({context.names['from_rank_zero']}(torch.randint(2**31, ())))"
@@ -490,13 +478,34 @@ def _epoch(context: Context, training: TrainingLoop, place: ast.stmt) -> str:
     inside = set(context.tree.ancestors(place))
     names: list[tuple[int, str]] = []
     for node in ast.walk(function):
+        given: list[ast.expr | None] = []
         if isinstance(node, ast.arg) and isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) and node in function.args.args:
-            value, name = run.value(node), node.arg
+            value, name, given = run.value(node), node.arg, given_to(context, function, node.arg)
         elif isinstance(node, ast.For) and node in inside and isinstance(node.target, ast.Name):
             value, name = run.value(node.target), node.target.id
         else:
             continue
         loops = [n for n in value.of_kind("index") if n in outer]
-        if loops:
+        if loops and all(_may_count(context, g) for g in given):
             names.append((max(outer.index(n) for n in loops), name))
     return max(names)[1] if names else ""
+
+
+def _may_count(context: Context, node: ast.expr | None, depth: int = 0) -> bool:
+    """Whether an expression that is made of a loop's index may be a whole number, and no rate, text or path."""
+    match node:
+        case ast.Constant(value=value):
+            return type(value) is int
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() | ast.FloorDiv() | ast.Mod(), right=right):
+            return _may_count(context, left, depth) and _may_count(context, right, depth)
+        case ast.Call(func=ast.Name(id="int" | "len" | "min" | "max")) | None:
+            return True
+        case ast.Name() | ast.Attribute() | ast.Subscript():
+            run = context.facts.after
+            if any(isinstance(o, Like) or (isinstance(o, Lit) and type(o.value) is not int) for o in run.value(node).objs):
+                return False
+            reaching = run.definitions.reaching(node).definitions if depth < 4 else []
+            stored = [assigned(context.facts.tree_of(d), d) for d in reaching if isinstance(d, ast.expr)]
+            values = [v for v in stored if v is not None] + (given_as(context, node) if isinstance(node, ast.Name) and reaching else [])
+            return all(_may_count(context, v, depth + 1) for v in values)
+    return False

@@ -382,7 +382,7 @@ def _attribute(context: Context, node: ast.Attribute) -> Iterator[Change | Findi
     """An attribute of a model: the model's own is read from the model, keys are those that the original wrote."""
     facts = context.facts
     wrapped = facts.wrapped(facts.after.value(node.value))
-    keys = node.attr in ("state_dict", "load_state_dict")
+    keys = node.attr in library.STATE_METHODS
     prefixed = library.DATAPARALLEL in facts.before.value(node.value).kinds()
     if wrapped is False:
         if node.attr == "module" and prefixed and _is_unwrapped(context, node.value):
@@ -397,6 +397,9 @@ def _attribute(context: Context, node: ast.Attribute) -> Iterator[Change | Findi
             yield _either(context, node.value, prefixed)
     elif keys and prefixed and not _in_unwrapped_branch(context, node.value):
         yield _prefixed_keys(context, node)
+    elif node.attr in library.NAMING_METHODS and prefixed and not optional_wraps.is_optional(facts, facts.before.value(node.value)):
+        why = f"names keep the `module.` prefix that DataParallel gave them; `.module.{node.attr}()` gives plain ones"
+        yield context.manual(CODE, node, why, level=Safety.NOTE)
     else:
         yield _model_of(
             context,

@@ -21,6 +21,7 @@ from ddpify.facts.tree import is_main_test, walked
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.data import draws
+from ddpify.rules.data.loader import keeps_order
 from ddpify.rules.loop.branches import has_own_test
 from ddpify.rules.process import set_order
 
@@ -170,6 +171,10 @@ _RESTORES = {
 _SEEDS = {"torch": "torch.manual_seed", "numpy": "numpy.random.seed", "random": "random.seed", "sklearn": "numpy.random.seed"}
 
 
+_OTHER_ORDER = (
+    "an order is drawn here during training, and each rank draws another: samples would be missed and repeated",
+    "draw it from a torch.Generator of its own that has the same seed on all ranks",
+)
 _OTHER_SEEDS = frozenset(("torch.cuda.manual_seed", "torch.cuda.manual_seed_all"))
 _SEEDED_BY_SYSTEM = frozenset(
     "numpy.random.default_rng numpy.random.RandomState random.Random random.SystemRandom numpy.random.seed random.seed torch.seed".split()
@@ -185,10 +190,19 @@ def unseeded(context: Context) -> list[tuple[Call, str]]:
     early = [call for call in run.trace.calls if call.order <= first and not any(loop.node in training for loop in call.loops)]
     out = [(call, root) for call in early for root in dict.fromkeys(_drawn_from(call)) if _is_unseeded(context, call, root)]
     out += [(call, "torch") for call in early if _drawn_and_copied(context, call)][:1]
+    out += [(call, "torch") for call in _orders(context) if call.order <= first and _is_unseeded(context, call, "torch")]
     feeding = set(context.facts.feeding)
     trains += [call for call in early if any(v.batches() & feeding for v in call.args)]  # what is computed of the training data before
     drawn = {obj: _random_network(context, obj) for obj in {o for call in trains for o in call.func.objs}}
     return out + [(call, "torch") for call in trains if any(drawn[obj] for obj in call.func.objs)][:1]
+
+
+def _orders(context: Context) -> list[Call]:
+    """The making of loaders that every rank goes through by itself, in an order that it draws, for the rows of a training data set."""
+    run, feeding = context.facts.after, set(context.facts.feeding)
+    into = {o for loader in context.facts.loaders for o in run.attribute(loader, "dataset").batches()}
+    apart = [o for o in into - feeding - context.sharded_loaders if isinstance(o, New) and run.is_loader(o)]
+    return [call for o in apart if not keeps_order(context, o) for call in run.calls(o.node)]
 
 
 def _drawn_from(call: Call) -> Iterator[str]:
@@ -429,6 +443,11 @@ def _per_rank(context: Context, call: Call) -> Change | Finding:
 def _undisclosed(context: Context) -> Iterator[Change | Finding]:
     """Generators that nobody can seed from outside."""
     yield from _reordered(context)
+    first = min((loop.backward.order for loop in context.facts.loops), default=0)
+    for node in dict.fromkeys(
+        call.node for call in _orders(context) if call.order > first and not draws.by_rank_zero(context, [call.node])
+    ):
+        yield context.manual(CODE, node, *_OTHER_ORDER)
     calls = (c for c in context.facts.after.trace.calls if not c.node.args and not c.node.keywords)
     why = "this generator is seeded by the operating system: it draws different numbers on each rank"
     asked = [call for call in calls if call.func.paths() & _SEEDED_BY_SYSTEM and not _goes_on_by_itself(context, call)]
@@ -471,10 +490,7 @@ def _reordered(context: Context) -> Iterator[Change | Finding]:
         statement = context.tree.statement(node) if context.facts.is_edited(node) else None
         known = isinstance(statement, ast.Expr) and not found.unshared
         yield (draws.under_rank_zero(context, CODE, why, statement, found.generators) if statement and known else None) or context.manual(
-            CODE,
-            node,
-            "an order is drawn here during training, and each rank draws another: samples would be missed and repeated",
-            "draw it from a torch.Generator of its own that has the same seed on all ranks",
+            CODE, node, *_OTHER_ORDER
         )
 
 
