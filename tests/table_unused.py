@@ -642,6 +642,7 @@ RESTING = frozenset(
         "a part that a setting trains",
         "a teacher within the model, of whose features nothing goes back, and factors whose names are put together",
         "a part of a backbone",
+        "a backbone whose pools and layers are asked for one by one, but for its last",
         "layers left out by draws",
         "a part that changes with the number of calls",
         "a flag that chooses among what was built",
@@ -776,3 +777,34 @@ SCRIPTS |= {
         """,
     ),
 }
+SCRIPTS["a backbone whose pools and layers are asked for one by one, but for its last"] = Script(
+    """
+    class Backbone(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.act, self.second, self.last = nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 8), nn.Linear(8, 5)
+
+        def forward(self, rows):
+            return self.last(self.second(self.act(self.first(rows))))
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.backbone = Backbone()
+            self.head = nn.Linear(8, 2)
+
+        def forward(self, rows):
+            rows = self.backbone.act(self.backbone.first(rows))
+            return self.head(self.backbone.second(rows))
+
+
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+            optimizer.zero_grad()
+            F.cross_entropy(net(rows), kinds).backward()
+            optimizer.step()
+    """
+)

@@ -123,6 +123,12 @@ WHOLE = {
     + TRAINING.replace(".to(here)\nloader", "\nmodel = nn.DataParallel(model).cuda()\nloader").replace("data.to(here)", "data")
     + "    model.eval()\n    right = 0\n    with torch.no_grad():\n        for data, target in loader:\n"
     "            right += (model(data).argmax(1) == target.cuda()).sum().item()\n    print(right)\n",
+    "batches that DataParallel moved where there is a GPU, also in evaluation": 'here = "cuda" if torch.cuda.is_available() else "cpu"\n'
+    + TRAINING.replace(".to(here)\nloader", '\nif here == "cuda":\n    model = nn.DataParallel(model)\nmodel.to(here)\nloader').replace(
+        "data.to(here)", "data"
+    )
+    + "    model.eval()\n    right = 0\n    with torch.no_grad():\n        for data, target in loader:\n"
+    "            right += (model(data).argmax(1) == target.to(here)).sum().item()\n    print(right)\n",
     "a draw on the device that steers": 'here = "cuda" if torch.cuda.is_available() else "cpu"\n'
     + TRAINING.replace(
         "        optimizer.step()",
@@ -195,3 +201,15 @@ def test_each_rank_computes_on_its_own_device(tmp_path: Path, title: str) -> Non
     assert [row for row in verdict.rows if row.holds is False] == [], verdict.output
     (row,) = (row for row in verdict.rows if row.name == "devices")
     assert row.holds is True, row
+
+
+def test_what_is_placed_before_the_ranks_choose_is_on_their_own_devices(tmp_path: Path) -> None:
+    chosen = 'here = torch.device("cuda" if torch.cuda.is_available() else "cpu")\n'
+    (tmp_path / "scaling.py").write_text(f"import torch\n\n{chosen}half = torch.full((1,), 0.5).to(here)\n")
+    train = textwrap.indent(TRAINING.replace("data.to(here)", "data.to(here) * half * twice"), "    ")
+    early = f"from scaling import half\n{chosen}twice = torch.full((1,), 2.0).to(here)\n"
+    done = _converted(tmp_path, f"{early}\n\ndef main():\n{train}\n\nif __name__ == '__main__':\n    main()\n")
+    assert done.exit_code == 0, done.findings
+    assert done.code.index("\ninit_distributed()\n") < done.code.index("twice = ")
+    (module,) = (module for module in done.edited if module.path.name == "scaling.py")
+    assert 'torch.device(f"cuda:{get_local_rank()}" if torch.cuda.is_available() else "cpu")' in module.code

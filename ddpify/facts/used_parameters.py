@@ -277,6 +277,8 @@ class _Body:
         functions = [(f, o) for o in owners for f in self.run.methods(o, node.attr) if getattr(f.node, "decorator_list", ())]
         if functions:
             return NO_PARTS.union(*(self.uses.function(f, o, []) for f, o in functions))
+        if owners and all(isinstance(o, New) and o.cls is not None and node.attr in self.run.of(o) for o in owners):
+            return NO_PARTS  # what a module holds that has no parameters, such as a pool: the rest of it does not run for that
         if not isinstance(node.value, ast.Name):
             return None
         return NO_PARTS if node.value.id == self.self else self.mentioned(node.value)

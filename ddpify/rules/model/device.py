@@ -305,14 +305,23 @@ def _device(context: Context, devices: Devices, node: ast.Call) -> Iterator[Chan
     if index is not None and not is_none(index):
         if plain or not any(isinstance(o, Lit) and o.value == "cpu" for o in run.value(first).objs):
             yield _change(context, node, Replace(index, context.names["local_rank"]))
-    elif plain and not _conditional(context, node):
+    elif plain and not _conditional(context, node) and node not in context.once(_used_at_import):
         yield _change(context, node, Replace(first, '"cuda" if torch.cuda.is_available() else "cpu"'), imports=("import torch",))
     else:
+        early = node in context.once(_used_at_import)
         for part in _alternatives(first):
-            if _is_indexed(devices, part):
+            if _is_indexed(devices, part) or (early and isinstance(part, ast.Constant) and part.value == "cuda"):
                 yield _change(context, node, Replace(part, _text(context)))
             elif isinstance(part, (ast.Name, ast.Call)) and not run.value(part).objs:  # whatever it is, its kind is this rank's
                 yield _change(context, node, Replace(part, "torch.device({0}).type", (part,)), imports=("import torch",))
+
+
+def _used_at_import(context: Context) -> set[ast.AST]:
+    """The calls of torch.device that give what a module puts on its device as it is imported: ranks have not chosen theirs by then."""
+    run, devices = context.facts.after, Devices(context.facts)
+    places = [c for c in run.trace.calls if c.stack and isinstance(c.stack[0], ast.Module) and "torch.device" not in c.func.paths()]
+    given = [g for c in places if (g := devices.given(c.node)) is not None]
+    return {o.node for g in given for o in run.value(g).instances() if o.path == "torch.device" and not context.is_cpu(o)}
 
 
 def _is_indexed(devices: Devices, node: ast.expr) -> bool:
@@ -353,7 +362,7 @@ def _elsewhere(context: Context, devices: Devices) -> Iterator[Finding]:
         for node in tree.of(*_NAMING):
             if (statement := tree.statement(node)) not in visited or statement in reported:
                 continue
-            if _names_one(context, devices, node):
+            if _names_one(context, devices, node) or node in context.once(_used_at_import):
                 reported.add(statement)
                 why = f"{ast.unparse(node)} is the same device on every rank"
                 yield context.manual(CODE, node, why, 'the device of the model, or plain "cuda"')

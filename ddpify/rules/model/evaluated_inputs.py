@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import Replace
 from ddpify.facts import library
+from ddpify.facts.model import New
 from ddpify.facts.tree import names_stored
 from ddpify.rules.base import Change, Finding
 from ddpify.rules.context import Context
@@ -21,7 +22,8 @@ def moved(context: Context) -> Iterator[Change | Finding]:
     run = context.facts.before
     for tree in context.facts.trees.values():
         for node in tree.of(ast.Call):
-            if node in context.training or not run.calls(node) or not _through_dataparallel(context, node):
+            wrapped = _through_dataparallel(context, node)
+            if node in context.training or not run.calls(node) or not wrapped:
                 continue
             for given in (*node.args, *(k.value for k in node.keywords)):
                 if not isinstance(given, ast.Name) or not _is_unmoved_batch(context, given):
@@ -29,17 +31,18 @@ def moved(context: Context) -> Iterator[Change | Finding]:
                 if not context.facts.is_edited(node):
                     yield context.manual(CODE, given, _WHY, f"{given.id}.to(device)")
                     continue
-                device, needs = context.device_at(node)
+                always = wrapped == run.value(node.func).instances()
+                device, needs = context.device_at(node) if always else (f"next({ast.unparse(node.func)}.parameters()).device", ())
                 edit = Replace(given, f"{{0}}.to({device})", (given,))
                 yield Change(CODE, _WHY, tree.shown, given, (edit,), needs=needs)
 
 
-def _through_dataparallel(context: Context, node: ast.Call) -> bool:
-    """Whether a call was made through DataParallel, and is made of the model inside from here on."""
-    called = context.facts.before.value(node.func).instances()
-    if not called or any(o.path != library.DATAPARALLEL for o in called):
-        return False
-    return context.facts.model_of(context.facts.after.value(node.func)) is not None
+def _through_dataparallel(context: Context, node: ast.Call) -> frozenset[New]:
+    """The DataParallel that a call may have been made through, where it is made of the model inside from here on."""
+    called = context.facts.before.value(node.func)
+    wrappers = frozenset(o for o in called.instances() if o.path == library.DATAPARALLEL)
+    known = called.objs == called.instances() and context.facts.model_of(context.facts.after.value(node.func)) is not None
+    return wrappers if known else frozenset()
 
 
 def _is_unmoved_batch(context: Context, name: ast.Name) -> bool:

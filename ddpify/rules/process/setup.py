@@ -18,7 +18,8 @@ from collections.abc import Sequence
 
 from ddpify.edits import Edit, InsertAfter, InsertBefore
 from ddpify.facts import disk
-from ddpify.facts.model import New
+from ddpify.facts.devices import Devices
+from ddpify.facts.model import Call, New
 from ddpify.resources import template_dir
 from ddpify.rules.base import Change, Example, Safety
 from ddpify.rules.context import NAMES, Context
@@ -290,10 +291,20 @@ def works_at_import(context: Context) -> bool:
         for o in (*context.facts.feeding, *(m for model in context.facts.models for m in model.objs))
         if isinstance(o, New)
     ]
-    places += [(c.node, c.stack) for c in run.trace.calls if c.method in ("cuda",) or "torch.cuda.set_device" in c.func.paths()]
+    places += [(c.node, c.stack) for c in run.trace.calls if "torch.cuda.set_device" in c.func.paths() or _places(context, c)]
     read = [run.value(t.path) for t in disk.touched(run) if t.kind in ("read", "list")]
     places += [(c.node, c.stack) for v in read for o in v.origins if o.kind == "time" for c in run.calls(o.of)]  # type: ignore[arg-type]
     inside = set(ast.walk(main))
     return any(
         (stack[0] if stack else node) not in inside and not isinstance(stack[0] if stack else node, ast.Module) for node, stack in places
+    )
+
+
+def _places(context: Context, call: Call) -> bool:
+    """Whether a call puts something on the current GPU."""
+    if call.method == "cuda":
+        return True
+    given = Devices(context.facts).given(call.node) if "torch.device" not in call.func.paths() else None
+    return given is not None and any(
+        o.path == "torch.device" and not context.is_cpu(o) for o in context.facts.after.value(given).instances()
     )
