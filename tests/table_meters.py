@@ -669,3 +669,36 @@ SCRIPTS["a meter of the middle one of a batch's numbers"] = Script(
     """,
     told=("DDP404",),
 )
+SCRIPTS["numbers of a method added to cells, over samples that the loop counts"] = Script(
+    """
+    class Trainer:
+        def __init__(self):
+            self.net = nn.Linear(8, 2)
+            self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.02)
+
+        def fit(self, rows, kinds):
+            self.optimizer.zero_grad()
+            scores = self.net(rows)
+            loss = F.cross_entropy(scores, kinds, reduction="sum")
+            loss.backward()
+            self.optimizer.step()
+            return loss.data, scores.data.max(1)[1].ne(kinds).sum()
+
+
+    import numpy as np
+
+    trainer = Trainer()
+    costs, errors = np.zeros(3), np.zeros(3)
+    for epoch in range(3):
+        samples = 0
+        for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True):
+            cost, wrong = trainer.fit(rows, kinds)
+            errors[epoch] += wrong
+            costs[epoch] += cost
+            samples += len(rows)
+        costs[epoch] /= samples
+        errors[epoch] /= samples
+        print("epoch", round(costs[epoch], 5), round(errors[epoch], 5))
+    """,
+    same=("epoch",),
+)

@@ -571,3 +571,45 @@ SCRIPTS["features in an order that a loader draws between two trainings"] = Scri
     """,
     told=("DDP103",),
 )
+TRAINED_TWICE = """
+    def trained(seed):
+        %s
+        part, rest = random_split(TensorDataset(x, y), [40, 4])
+        loader = DataLoader(part, batch_size=4, shuffle=True)
+        net = nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.5), nn.Linear(8, 2))
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(net(rows), kinds).backward()
+                optimizer.step()
+        print("left", sorted(rest.indices))
+
+
+    trained(1)
+    trained(2)
+"""
+SCRIPTS["a function that seeds, splits and trains, called twice"] = Script(TRAINED_TWICE % "torch.manual_seed(seed)", same=("left",))
+SCRIPTS["a split for a second training, after which ranks draw for themselves"] = Script(
+    TRAINED_TWICE.replace("trained(1)", "torch.manual_seed(3)\n    trained(1)") % "print('seed', seed)",
+    same=("seed",),
+)
+SCRIPTS["a second training that is seeded again"] = Script(
+    """
+    net = nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.5), nn.Linear(8, 2))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+    torch.manual_seed(1)
+    for epoch in range(2):
+        for rows, kinds in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(net(rows), kinds).backward()
+            optimizer.step()
+    torch.manual_seed(1)
+    for epoch in range(2):
+        for rows, kinds in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(net(rows), kinds).backward()
+            optimizer.step()
+    """
+)

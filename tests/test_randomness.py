@@ -103,6 +103,15 @@ SCRIPTS: dict[str, tuple[str, str]] = {
     loader = DataLoader(part, batch_size=4, shuffle=True)
 """,
     ),
+    "torch in the script's own process, seeded again for a second training": (
+        TORCH,
+        f"""
+    torch.manual_seed(5)
+    loader = DataLoader(Noisy(), batch_size=4, shuffle=True)
+{TRAIN}
+    torch.manual_seed(50)
+""",
+    ),
 }
 
 

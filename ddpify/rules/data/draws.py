@@ -24,6 +24,7 @@ _TORCH = frozenset(
 _SEEDING = frozenset(("numpy.random.seed", "random.seed", "torch.seed", *(f"numpy.random.{n}" for n in _OWN), "random.Random"))
 _UNSHARED = ("time.", "datetime.", "secrets.", "uuid.", "os.urandom", "os.getpid", "random.SystemRandom", "torch.seed", "socket.")
 IMPORTS = {"numpy": "import numpy as np", "random": "import random"}  # of the generators beside torch's
+SEEDING = frozenset(("torch.manual_seed", "numpy.random.seed", "random.seed"))
 _GENERATORS = frozenset(("torch", "numpy", "random", "sklearn"))  # packages whose generators are seeded one by one
 _COMPUTES = (
     *(f"sklearn.{n}." for n in ("preprocessing", "metrics", "feature_extraction", "base", "utils.class_weight")),
@@ -159,6 +160,11 @@ def of_method(call: Call) -> tuple[str, ...]:
 def seed_of(call: Call) -> ast.expr | None:
     """What a call that seeds is given."""
     return next(iter(call.node.args), None) or next((k.value for k in call.node.keywords if k.arg == "seed"), None)
+
+
+def seeds(call: Call) -> bool:
+    """Whether a call gives a generator that all use a seed."""
+    return seed_of(call) is not None and (bool(call.func.paths() & SEEDING) or seeds_all(call))
 
 
 def seeds_all(call: Call) -> bool:

@@ -28,12 +28,21 @@ def reduce(context: Context, code: str, uses: Collection[ast.AST]) -> Change | N
     """The change by which no use is of a rank's own numbers any more; None where there is none."""
     for detached in (True, False):
         numbers = _first(context, list(_numbers(context, detached)), uses)
-        after = _with(context, numbers, "agreed")
-        if numbers and not _are_own(after, uses):
+        if numbers and not _are_own(_with(context, numbers, "agreed"), uses):
+            numbers = _needed(context, numbers, uses)
             edits, needs = reduce_edits(context, numbers)
             shown, agreed = context.facts.tree_of(numbers[0]).shown, tuple((n, "agreed") for n in numbers)
             return Change(code, _WHY, shown, numbers[0], tuple(edits), needs=tuple(needs), redistributes=agreed)
     return None
+
+
+def _needed(context: Context, numbers: list[ast.expr], uses: Collection[ast.AST]) -> list[ast.expr]:
+    """Those of some numbers without which uses would be of a rank's own: what comes of the others is reduced after the loop already."""
+    for number in numbers:
+        rest = [n for n in numbers if n is not number]
+        if rest and not _are_own(_with(context, rest, "agreed"), uses):
+            numbers = rest
+    return numbers
 
 
 def _with(context: Context, numbers: list[ast.expr], how: str) -> Context:

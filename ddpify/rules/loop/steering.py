@@ -235,11 +235,23 @@ _SETTINGS = ("lr", "momentum", "weight_decay", "betas")
 
 def _in_training(context: Context, node: ast.AST) -> bool:
     """Whether a draw is made again and again while training, by each rank for itself: before it, all ranks draw from one seed."""
-    training = context.facts.training_loops
-    calls = [call for call in context.facts.after.calls(node) if any(loop.node in training for loop in call.loops)]
-    calls = [call for call in calls if not _draws_alike(context, call)]
+    calls = [call for call in _since_training(context, node) if not _draws_alike(context, call)]
     redrawn = draws.redrawn(context) if calls else {}
     return any(not redrawn.keys() & set(call.stack) and not draws.by_rank_zero(context, (*call.stack, node)) for call in calls)
+
+
+def _since_training(context: Context, node: ast.AST) -> list[Call]:
+    """The calls of a draw while training, or after a training, where nothing has seeded the ranks alike again."""
+    run, training = context.facts.after, context.facts.training_loops
+    trained = [c.order for t in context.facts.loops for c in run.calls(t.backward.node)]
+    seeded = [c.order for c in run.trace.calls if draws.seeds(c)]
+    out = []
+    for call in run.calls(node):
+        last = max((order for order in trained if order < call.order), default=None)
+        inside = any(loop.node in training for loop in call.loops)
+        if inside or (last is not None and not any(last < order < call.order for order in seeded)):
+            out.append(call)
+    return out
 
 
 def _draws_alike(context: Context, call: Call) -> bool:
@@ -257,7 +269,7 @@ def _roots(context: Context, node: ast.AST) -> set[str]:
 def _repeated(context: Context, node: ast.Call) -> list[ast.stmt]:
     """The statements between batches that split a data set, or draw again and again for its samples; empty where it is one draw."""
     facts = context.facts
-    calls = [c for c in facts.after.calls(node) if {loop.node for loop in c.loops} & facts.training_loops]
+    calls = _since_training(context, node)
     splits = any("torch.utils.data.random_split" in c.func.paths() for c in calls)
     around = {loop.node for c in calls for loop in c.loops}
     if around & _batch_loops(context) or not (splits or around - facts.training_loops):

@@ -12,12 +12,14 @@ References: https://docs.pytorch.org/docs/stable/notes/randomness.html
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Container, Iterator
 
 from ddpify.edits import InsertBefore, Replace
 from ddpify.facts import batch_source, library
 from ddpify.facts.model import NOTHING, Call, New, Obj
-from ddpify.facts.tree import is_main_test, walked
+from ddpify.facts.tree import inside, is_main_test, walked
+from ddpify.records import dataclass
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.data import draws
@@ -330,24 +332,54 @@ def _from_rank_zero(context: Context, unshared: list[tuple[Call, str]]) -> Chang
 
 
 def _reseeded(context: Context, seeds: list[Call], unshared: list[str], restored: list[Call]) -> Iterator[Change | Finding]:
-    """Let each rank draw its own numbers from the first training loop on; `unshared` are the generators that nothing seeds."""
-    backward = min((loop.backward for loop in context.facts.loops), key=lambda call: call.order, default=None)
-    around = _loops_of_training(context, backward) if backward is not None else []
-    node = _training_statement(context, backward, around) if backward is not None else None
-    if backward is None or node is None:
+    """Let each rank draw its own numbers in each training; `unshared` are the generators that nothing seeds."""
+    trainings = _trainings(context)
+    if not trainings:
         return
-    again = [c for c in restored if _is_in(c, around)]
+    first = trainings[0]
+    again = [c for c in restored if _is_in(c, first.around)]
     if again:
         why = "a random state is restored during training: all ranks draw the same dropout, noise and augmentation from here on"
         fix = f"torch.manual_seed(... + {context.names['rank']})"
         yield context.manual(CODE, again[-1].node, why, fix, level=Safety.REVIEW)
         return
     asked = [*seeds, *(c for c in context.facts.after.trace.calls if draws.seed_of(c) is not None and c.func.paths() & _OTHER_SEEDS)]
-    repeated = {c.node: c for c in asked if c.order > backward.order and not context.training.isdisjoint(c.stack)}
-    repeated |= {c.node: c for c in asked if _is_in(c, around)}
+    repeated = {c.node: c for c in asked if any(t.runs(c) for t in trainings)}
     for call in repeated.values():
         yield _per_rank(context, call)
-    generators = _generators(context, [c for c in seeds if c.node not in repeated], unshared, restored)
+    before = [c for c in seeds if c.node not in repeated]
+    yield from _moved_on(context, first.node, _generators(context, before, unshared, restored))
+    for last, training in itertools.pairwise(trainings):
+        since = [c for c in before if last.order < c.order < training.order]
+        yield from _moved_on(context, training.node, _generators(context, since, [], [])) if since else ()
+
+
+@dataclass(frozen=True)
+class _Training:
+    """A statement that trains, the loops of it around a backward call, and the order of that call."""
+
+    node: ast.stmt
+    around: list[ast.AST]
+    order: int
+
+    def runs(self, call: Call) -> bool:
+        """Whether a call is made while the statement runs."""
+        return _is_in(call, self.around) or not inside(self.node).isdisjoint((call.node, *call.stack))
+
+
+def _trainings(context: Context) -> list[_Training]:
+    """The statements that train, in the order in which they run."""
+    out: dict[ast.stmt, _Training] = {}
+    for backward in sorted((loop.backward for loop in context.facts.loops), key=lambda call: call.order):
+        around = _loops_of_training(context, backward)
+        node = _training_statement(context, backward, around)
+        if node is not None:
+            out.setdefault(node, _Training(node, around, backward.order))
+    return list(out.values())
+
+
+def _moved_on(context: Context, node: ast.stmt, generators: set[str]) -> Iterator[Change]:
+    """Each rank moves the seeds of some generators on by its rank before a statement."""
     lines, imports = _seed_lines(context, node, generators)
     if lines:
         rank = context.names["rank"]
