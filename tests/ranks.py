@@ -48,6 +48,10 @@ class Case:
     converted_files: dict[str, str | bytes] = field(default_factory=dict)
     name: str = "train.py"
 
+    def has_original_of(self, other: "Case") -> bool:
+        """Whether the originals of both are one run."""
+        return self.original == other.original and [*self.args] == [*other.args] and (self.files, self.name) == (other.files, other.name)
+
 
 @dataclass
 class Run:
@@ -135,14 +139,20 @@ class Outcome:
 def run_many(cases: Sequence[Case], nproc: int = 2, limit: float = 300.0) -> list[Outcome]:
     """Runs the originals in one process and the converted texts on `nproc` ranks (1: one process without a launcher).
 
-    `limit` is the time in seconds that one script may take; a group that hangs is killed and its script reported.
+    An original that several cases have in common runs once. `limit` is the time in seconds that one script may take; a group that hangs
+    is killed and its script reported.
     """
+    originals: list[Case] = []
+    for case in cases:
+        if not any(map(case.has_original_of, originals)):
+            originals.append(case)
     with tempfile.TemporaryDirectory(prefix="ranks-") as name, ThreadPoolExecutor(2) as pool:
         singles, groups = Path(name, "single"), Path(name, "ranks")
-        before = [_job(singles, f"{i}", case, case.original, case.files, True) for i, case in enumerate(cases)]
+        before = [_job(singles, f"{i}", case, case.original, case.files, True) for i, case in enumerate(originals)]
         after = [_job(groups, f"{i}", case, case.converted, case.files | case.converted_files, False) for i, case in enumerate(cases)]
         single, ranks = pool.map(_run_jobs, (before, after), (1, nproc), (limit, limit))
-    return [Outcome(case, one[0], many) for case, one, many in zip(cases, single, ranks, strict=True)]
+    ones = [next(one[0] for other, one in zip(originals, single, strict=True) if case.has_original_of(other)) for case in cases]
+    return [Outcome(case, one, many) for case, one, many in zip(cases, ones, ranks, strict=True)]
 
 
 def run_ranks(cases: Sequence[Case], nproc: int = 2, limit: float = 300.0) -> list[list[Run]]:

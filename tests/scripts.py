@@ -61,13 +61,18 @@ def told(stdout: str, begin: tuple[str, ...]) -> list[str]:
     return [line for line in stdout.splitlines() if line.startswith(begin)]
 
 
-def converted(script: Script, folder: Path) -> Conversion:
-    """The conversion of a script that lies in `folder` with its files."""
-    for name, content in {**script.files, "train.py": text(script)}.items():
+def write(script: Script, folder: Path, changed: dict[str, str | bytes] | None = None) -> Path:
+    """Writes a script into `folder` with its files, those of `changed` over them; returns its path."""
+    for name, content in {**script.files, "train.py": text(script), **(changed or {})}.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return ddpify.convert(folder / "train.py", script.options)
+    return folder / "train.py"
+
+
+def converted(script: Script, folder: Path) -> Conversion:
+    """The conversion of a script that lies in `folder` with its files."""
+    return ddpify.convert(write(script, folder), script.options)
 
 
 def modules(conversion: Conversion) -> dict[str, str | bytes]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from ranks import Case, Outcome, run_many
-from scripts import Script, converted, modules, text, told
+from scripts import Script, converted, modules, text, told, write
 
 import ddpify
 from ddpify import Conversion
@@ -80,17 +80,9 @@ def test_nothing_is_defined_twice(conversion: Callable[[str], Conversion], title
 
 @pytest.mark.parametrize("title", by_title(WHOLE))
 def test_converting_again_changes_nothing(conversion: Callable[[str], Conversion], title: str, tmp_path: Path) -> None:
-    script = SCRIPTS[title]
-    again = _again(conversion(title), script, tmp_path)
-    assert (again.code, again.exit_code) == (conversion(title).code, 0)
-
-
-def _again(done: Conversion, script: Script, folder: Path) -> Conversion:
-    converted(script, folder)
-    for name, content in {**modules(done), "train.py": done.code}.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(str(content))
-    return ddpify.convert(folder / "train.py", script.options)
+    script, done = SCRIPTS[title], conversion(title)
+    again = ddpify.convert(write(script, tmp_path, {**modules(done), "train.py": done.code}), script.options)
+    assert (again.code, again.exit_code) == (done.code, 0)
 
 
 @pytest.mark.parametrize(("title", "ranks"), by_run(RUNS))
