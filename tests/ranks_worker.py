@@ -351,7 +351,7 @@ def run(job: dict[str, Any]) -> None:
     global now
     out = Path(f"{job['out']}.{RANK}")
     out.with_name(out.name + ".started").touch()
-    torch.manual_seed(1000 * RANK), random.seed(1000 * RANK), np.random.seed(1000 * RANK)
+    torch.default_generator.manual_seed(1000 * RANK), random.seed(1000 * RANK), np.random.seed(1000 * RANK)
     torch.set_default_dtype(torch.float64)
     kept = dict(os.environ), list(sys.path), sys.argv, sys.stdout, sys.stderr, set(sys.modules), Path.cwd()
     record = SimpleNamespace(folder=os.path.realpath(job["cwd"]), steps=[], optimizers=[], writes=set(), saves={}, epochs=[], at_exit=[])
