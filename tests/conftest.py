@@ -1,5 +1,7 @@
 """Options shared by all tests."""
 
+import os
+
 import pytest
 
 # What takes longest is started first, so that no process is left alone with it in the end.
@@ -7,6 +9,10 @@ _FIRST = """
     test_tables test_verify test_verify_ends test_scaffold_runs test_scaffold_readme test_combinations test_scaffold_slurm test_guides
     test_notebooks
 """.split()
+
+
+def pytest_configure() -> None:
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # hundreds of processes are started: none compiles what another one has
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
