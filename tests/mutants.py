@@ -671,7 +671,7 @@ def _direct(launcher: str, setting: Setting, script: Sequence[str], args: Sequen
         return line
     port = next(part for part in line if part.startswith("--master-port=")).partition("=")[2]
     own = ["--local-rank={local_rank}"] if launcher == "launch" else []
-    return [setting.python, "-IS", str(STARTER), str(setting.nproc), port, *script, *own, *args]
+    return [setting.python, str(STARTER), "torch.distributed.run", str(setting.nproc), port, *script, *own, *args]
 
 
 class Rehearsals:
