@@ -8,9 +8,10 @@ import os
 import runpy
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
-import torch._dynamo  # which the first optimizer imports
+import torch._dynamo  # noqa: F401, the first optimizer imports it
 
 
 def run(rank: int, nproc: int, port: str, line: list[str]) -> None:
@@ -25,10 +26,10 @@ def run(rank: int, nproc: int, port: str, line: list[str]) -> None:
 
         ddpify_rehearsal.install()
     if line[0] == "-m":
-        sys.argv, sys.path[0] = line[1:], os.getcwd()
+        sys.argv, sys.path[0] = line[1:], str(Path.cwd())
         runpy.run_module(line[1], run_name="__main__", alter_sys=True)
     else:
-        sys.argv, sys.path[0] = line, os.path.dirname(os.path.realpath(line[0]))
+        sys.argv, sys.path[0] = line, str(Path(line[0]).resolve().parent)
         runpy.run_path(line[0], run_name="__main__")
 
 
