@@ -674,6 +674,11 @@ def _direct(launcher: str, setting: Setting, script: Sequence[str], args: Sequen
     return [setting.python, str(STARTER), "torch.distributed.run", str(setting.nproc), port, *script, *own, *args]
 
 
+def without_launcher() -> mock._patch[Callable[..., list[str]]]:
+    """Ranks are started by no launcher."""
+    return mock.patch("ddpify.rehearse.verify.command", _direct)
+
+
 class Rehearsals:
     """Rehearses bases and mutants of them in a folder; each original runs once, and no launcher unless one is named."""
 
@@ -700,7 +705,7 @@ class Rehearsals:
                 self._originals[base] = self._stack.enter_context(Original(Path("train.py"), BASES[base].args))
             setting = replace(self._setting, steps=BASES[base].steps)
             if not launcher:
-                with mock.patch("ddpify.rehearse.verify.command", _direct):
+                with without_launcher():
                     return verify(self._originals[base], Path("train_ddp.py"), setting)
             return verify(self._originals[base], Path("train_ddp.py"), setting, launcher)
         finally:

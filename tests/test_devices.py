@@ -4,10 +4,9 @@ import os
 import sys
 import textwrap
 from pathlib import Path
-from unittest import mock
 
 import pytest
-from mutants import _direct
+from mutants import without_launcher
 
 import ddpify
 from ddpify import Conversion
@@ -188,7 +187,7 @@ def _verified(folder: Path, text: str) -> Verdict:
     done, here = _converted(folder, text), Path.cwd()
     os.chdir(folder)
     try:
-        with mock.patch("ddpify.rehearse.verify.command", _direct):
+        with without_launcher():
             return verify(Path("train.py"), done, Setting(sys.executable, 2, 0, 120.0, True, idle=5.0))
     finally:
         os.chdir(here)
