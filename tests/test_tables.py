@@ -13,6 +13,7 @@ from scripts import Script, converted, modules, text, told, write
 
 import ddpify
 from ddpify import Conversion
+from ddpify.records import replace
 from ddpify.rules.base import Safety
 
 TABLES = [importlib.import_module(path.stem) for path in sorted(Path(__file__).parent.glob("table_*.py"))]
@@ -35,8 +36,8 @@ def by_run(runs: Iterable[tuple[str, int]]) -> list[object]:
 
 @pytest.fixture(scope="module")
 def conversion(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Conversion]:
-    """The conversion of a script, made once."""
-    return functools.cache(lambda title: converted(SCRIPTS[title], tmp_path_factory.mktemp("script")))
+    """The conversion of a script, made once, and kept without what it would be made anew from."""
+    return functools.cache(lambda title: replace(converted(SCRIPTS[title], tmp_path_factory.mktemp("script")), again=None))
 
 
 @pytest.fixture(scope="module")
