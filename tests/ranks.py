@@ -231,7 +231,7 @@ class _Starter:
     def end(self) -> None:
         assert self.process.stdin
         self.process.stdin.close()
-        self.process.wait(10)
+        self.process.wait(60)
 
 
 @functools.cache

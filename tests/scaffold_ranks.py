@@ -94,4 +94,4 @@ class Ranks:
         for process in self.processes:
             assert process.stdin
             process.stdin.close()
-            process.wait(30)
+            process.wait(300)

@@ -23,7 +23,7 @@ def command(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(command: Path, args: list[str], **extra: str) -> str:
     root = str(Path(__file__).parent.parent)
     environment = os.environ | {"PATH": f"{command.parent}:{os.environ['PATH']}", "PYTHONPATH": root} | extra
-    return subprocess.run(args, env=environment, cwd=command.parent, capture_output=True, text=True, timeout=60).stdout
+    return subprocess.run(args, env=environment, cwd=command.parent, capture_output=True, text=True, timeout=300).stdout
 
 
 def script(command: Path, shell: str) -> str:

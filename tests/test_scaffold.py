@@ -213,7 +213,7 @@ def test_it_asks_on_a_terminal(tmp_path: Path) -> None:
     with subprocess.Popen(command, cwd=tmp_path, stdin=terminal, stderr=terminal, stdout=subprocess.PIPE, env=environment) as asked:
         os.close(terminal)
         os.write(main, b"faces\nchess\ntabular\n\ntorch-bf16\n\n\n\n")  # chess is asked again
-        out = asked.communicate(timeout=60)[0]
+        out = asked.communicate(timeout=300)[0]
     os.close(main)
     assert asked.returncode == 0
     assert b"faces/faces/model.py" in out

@@ -111,9 +111,9 @@ def slurm() -> Iterator[Slurm]:
             with (folder / f"{i}.out").open("w") as out:
                 daemons.append(subprocess.Popen(command, env=cluster.environment, stdout=out, stderr=out))
             if i == 0:
-                wait_for("munge's socket", (folder / "munge.sock").exists, 30, folder / "0.out")
+                wait_for("munge's socket", (folder / "munge.sock").exists, 120, folder / "0.out")
         try:
-            wait_for("a node", lambda: cluster.ask("sinfo", "-h", "-N", "-o", "%T").split() == ["idle", "idle"], 60, folder / "1.out")
+            wait_for("a node", lambda: cluster.ask("sinfo", "-h", "-N", "-o", "%T").split() == ["idle", "idle"], 240, folder / "1.out")
         except (TimeoutError, RuntimeError) as error:
             told = "\n".join(f"{command[0]}: {(folder / f'{i}.out').read_text()[-800:]}" for i, command in enumerate(commands))
             raise RuntimeError(f"SLURM does not start: {error}\n{told}") from error
@@ -122,7 +122,7 @@ def slurm() -> Iterator[Slurm]:
         for daemon in reversed(daemons):
             daemon.send_signal(signal.SIGTERM)
             try:
-                daemon.wait(20)
+                daemon.wait(60)
             except subprocess.TimeoutExpired:
                 daemon.kill()
         shutil.rmtree(folder, ignore_errors=True)
