@@ -302,3 +302,29 @@ SCRIPTS |= {
         told=("DDP205",),
     ),
 }
+SCRIPTS["the epoch whose file is read again, by a test with noise that each rank draws"] = Script(
+    """
+    torch.manual_seed(1)
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    data = TensorDataset(x[:40], y[:40])
+    train, test = DataLoader(data, batch_size=8, shuffle=True), DataLoader(data, batch_size=8)
+    best, chosen = 0.0, 0
+    for epoch in range(6):
+        for rows, kinds in train:
+            optimizer.zero_grad()
+            F.cross_entropy(net(rows), kinds).backward()
+            optimizer.step()
+        with torch.no_grad():
+            worth = 0.0
+            for step, (rows, kinds) in enumerate(test):
+                worth += torch.rand(()).item() + F.cross_entropy(net(rows), kinds).item()
+                print("test", step)
+        if worth > best:
+            best, chosen = worth, epoch
+            torch.save(net.state_dict(), f"net-{epoch}.pt")
+    net.load_state_dict(torch.load(f"net-{chosen}.pt"))
+    print("weights", round(net.weight.sum().item(), 5))
+    """,
+    same=("weights",),
+)

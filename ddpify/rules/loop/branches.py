@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from ddpify.facts import library
+from ddpify.facts import disk, library
 from ddpify.facts.model import Call, Loop, Part
 from ddpify.facts.tensors import ENDS
 from ddpify.facts.tree import own_statements
@@ -91,7 +91,7 @@ def _changes_training(context: Context, node: ast.AST) -> bool:
         return True
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in context.rates:
         return True
-    return isinstance(node, ast.Assign) and _is_loaded(context, node)
+    return isinstance(node, ast.Assign) and (_is_loaded(context, node) or _names_file(context, node))
 
 
 def _calls_that_step(context: Context) -> set[ast.AST]:
@@ -103,6 +103,21 @@ def _calls_that_step(context: Context) -> set[ast.AST]:
     for call in run.calls_named("step"):
         if any(o.path.startswith("torch.optim.") for o in call.receiver.instances()):
             out.update(call.stack)
+    return out
+
+
+def _names_file(context: Context, node: ast.Assign) -> bool:
+    """Whether a statement keeps the number of an epoch, and a file that is named by such a number is read after the training."""
+    numbers = {n for part in ast.walk(node.value) if isinstance(part, ast.expr) for n in context.facts.after.value(part).of_kind("index")}
+    return not numbers.isdisjoint(context.once(_naming_files))
+
+
+def _naming_files(context: Context) -> set[ast.AST]:
+    """The loops around the training whose numbers name files that are read after them."""
+    run, training, out = context.facts.after, context.facts.training_loops, set[ast.AST]()
+    for touch in disk.touched(run):
+        if touch.kind == "read":
+            out |= run.value(touch.path).of_kind("index") & training - {loop.node for loop in touch.call.loops}
     return out
 
 
