@@ -3440,3 +3440,47 @@ SCRIPTS |= {
         _SPEAKER.replace("CHOICE", "word = spoken[:, t]").replace("LOSS", _STEPWISE), told=("DDP900",)
     ),
 }
+PENALISED = """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(8, 2)
+
+        def forward(self, rows):
+            return self.layer(rows)
+
+        def cost(self, rows, kinds):
+            scores = self(rows)
+            return %s
+
+
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    for epoch in range(3):
+        for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+            optimizer.zero_grad()
+            net.cost(rows, kinds).backward()
+            optimizer.step()
+"""
+SCRIPTS["a total over the batch and a penalty on weights, in a method"] = Script(
+    PENALISED % 'self.layer.weight.pow(2).sum() / 2 + F.cross_entropy(scores, kinds, reduction="sum")'
+)
+SCRIPTS["a total over the batch and a penalty that a layer keeps"] = Script(
+    """
+    class Noisy(nn.Linear):
+        def forward(self, rows):
+            weight = self.weight + torch.zeros(2, 8)
+            self.penalty = weight.pow(2).sum()
+            return F.linear(rows, weight, self.bias)
+
+
+    net = Noisy(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    for epoch in range(3):
+        for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+            optimizer.zero_grad()
+            scores = net(rows)
+            (F.cross_entropy(scores, kinds, reduction="sum") + net.penalty / 2).backward()
+            optimizer.step()
+    """
+)

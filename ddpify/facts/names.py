@@ -29,12 +29,13 @@ _MOVED = (
     (r"^torchdata\.stateful_dataloader\.(stateful_dataloader\.)?StatefulDataLoader$", "torch.utils.data.DataLoader"),
     (r"^(numpy|np)\.", "numpy."),
     (r"^six\.moves\.", ""),
+    (r"^pylab\.", "matplotlib.pyplot."),
+    (r"^matplotlib\.pylab\.", "matplotlib.pyplot."),
 )
 # Modules of Python 2, which scripts import where those of Python 3 are missing.
 _OF_PYTHON_2 = {
     "urlparse": "urllib.parse", "urllib2": "urllib.request", "httplib": "http.client", "cPickle": "pickle", "Queue": "queue",
     "ConfigParser": "configparser", "StringIO": "io", "cStringIO": "io", "__builtin__": "builtins", "thread": "_thread",
-    "xrange": "range",
 }  # fmt: skip
 
 
@@ -50,7 +51,7 @@ _RULES = tuple((_start(pattern), pattern, new) for pattern, new in _MOVED)
 @functools.lru_cache(maxsize=4096)
 def canonical(path: str) -> str:
     """`torch.utils.data.dataloader.DataLoader` -> `torch.utils.data.DataLoader`, and so on."""
-    if path.startswith(("torch", "tqdm", "np", "numpy", "monai", "six.")):
+    if path.startswith(("torch", "tqdm", "np", "numpy", "monai", "six.", "pylab", "matplotlib.pylab")):
         for start, pattern, to in _RULES:
             if path.startswith(start):  # few patterns are ever compiled
                 path = re.sub(pattern, to, path, count=1)

@@ -9,7 +9,7 @@ from ddpify.facts import library, named, tensor_entries, tensors
 from ddpify.facts.interpret.literals import joined_texts, literal, marked_as_sized, sources_of
 from ddpify.facts.interpret.state import ELEMENT, Interpreter
 from ddpify.facts.interpret.texts import as_texts
-from ddpify.facts.model import NOTHING, New, Tup, Value, join, just, origins_of
+from ddpify.facts.model import NOTHING, New, Part, Tup, Value, join, just, origins_of
 from ddpify.facts.origins import Origin, of_kind, without
 from ddpify.facts.record import Kind
 from ddpify.placement.shape import EXTREMES
@@ -109,7 +109,7 @@ def binary(run: Interpreter, op: ast.operator, left: Value, right: Value, node: 
         scale = "mean"  # a rank's total, times the number of ranks
     if isinstance(op, ast.Div) and scale == "mean" and right.scale is None and _is_world(right):
         scale = "sum"  # a rank's part of an average over all samples
-    if scale == "sum" and isinstance(op, (ast.Add, ast.Sub)) and constant.scale is None and _of_all(constant):
+    if scale == "sum" and isinstance(op, (ast.Add, ast.Sub)) and constant.scale is None and _of_all(run, constant):
         scale = "other"  # a total and a term that is the same on every rank: no one factor fits
     return Value(frozenset(), origins, scale, found.shape)
 
@@ -150,6 +150,17 @@ def _is_world(value: Value) -> bool:
     return {o.kind for o in value.origins} == {"world"}
 
 
-def _of_all(value: Value) -> bool:
-    """Whether a number is the same on every rank though it is not a constant of the script."""
-    return bool(value.of_kind("parameters") or value.of_kind("whole"))
+def _of_all(run: Interpreter, value: Value) -> bool:
+    """Whether a number is that of all ranks' samples, or of the weights, though it is not a constant of the script."""
+    if any(value.of_kind(kind) for kind in ("parameters", "whole", "weight")):
+        return True
+    parts = (o[0] if isinstance(o, tuple) else o for kind in ("method", "from") for o in value.of_kind(kind))
+    made_by = (_outermost(o) for o in parts if isinstance(o, Part))
+    return any(isinstance(o, New) and (run.is_module(o) or o.path.startswith("torch.nn.")) for o in made_by)
+
+
+def _outermost(obj: object) -> object:
+    """What an object is a part of, through all that it is in."""
+    while isinstance(obj, Part):
+        obj = obj.of
+    return obj

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ddpify.edits import Replace
 from ddpify.facts import library
 from ddpify.facts.model import New
-from ddpify.facts.tree import names_stored
+from ddpify.facts.tree import names_read, names_stored, walked
 from ddpify.rules.base import Change, Finding
 from ddpify.rules.context import Context
 
@@ -52,6 +52,9 @@ def _is_unmoved_batch(context: Context, name: ast.Name) -> bool:
     if value.objs or not any(run.is_loader(o) for o in value.batches()):
         return False
     bound = [n for n in names_stored(tree.function(name)) if n.id == name.id]
+    read = {n.id for b in bound for n in names_read(tree.statement(b))}
+    entries = [n for n in walked(tree.function(name)) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)]
+    bound += [n.value for n in entries if isinstance(n.value, ast.Name) and n.value.id in read]  # data[i] = data[i].to(device)
     return bool(bound) and not any(_moves(tree.statement(n)) for n in bound)
 
 
