@@ -21,6 +21,7 @@ def run(rank: int, nproc: int, port: str, line: list[str]) -> None:
     line = [part.replace("{local_rank}", str(rank)) for part in line]
     sys.orig_argv[1:] = line
     np.random.seed()  # random does so by itself
+    gc.unfreeze()
     if "DDPIFY_REHEARSAL" in os.environ:  # where `sitecustomize` saw a launcher
         import ddpify_rehearsal
 
@@ -36,7 +37,7 @@ def run(rank: int, nproc: int, port: str, line: list[str]) -> None:
 def main(nproc: int, port: str, line: list[str]) -> int:
     """Start them, end all as soon as one fails, and return whether one failed."""
     gc.collect()
-    gc.freeze()
+    gc.freeze()  # while ranks are forked, so that they have in common what was imported
     running: dict[int, int] = {}
     for rank in range(nproc):
         child = os.fork()

@@ -34,6 +34,5 @@ if _rehearsing():
     import ddpify_rehearsal
 
     ddpify_rehearsal.install()
-    gc.freeze()
     if collects:
         gc.enable()
