@@ -15,9 +15,11 @@ from pathlib import Path
 import psutil
 import pytest
 import verdicts
+from mutants import without_launcher
 
 import ddpify
 from ddpify import records
+from ddpify.cli import app
 from ddpify.conversion import Conversion
 from ddpify.options import PLACEMENTS
 from ddpify.rehearse import declared
@@ -119,7 +121,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     paths = [str(ROOT), str(tmp_path / "packages"), os.environ.get("PYTHONPATH", "")]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
     monkeypatch.setenv("DDPIFY_TEST", str(tmp_path))
-    yield tmp_path / "project"
+    with without_launcher():  # but for what the command line starts
+        yield tmp_path / "project"
     assert _started(tmp_path) == []
 
 
@@ -137,6 +140,14 @@ def _started(folder: Path) -> list[psutil.Process]:
 
 def _command(*args: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-m", "ddpify", "convert", "train.py", *args], capture_output=True, text=True, check=False)
+
+
+def _in_process(capsys: pytest.CaptureFixture[str], *args: str) -> subprocess.CompletedProcess[str]:
+    """What `_command` does, with no launcher that starts the ranks."""
+    with pytest.raises(SystemExit) as stopped:
+        app(["convert", "train.py", *args])
+    out, err = capsys.readouterr()
+    return subprocess.CompletedProcess(args, int(stopped.value.code or 0), out, err)
 
 
 def _proved(text: str, steps: int = 6) -> Conversion:
@@ -256,39 +267,39 @@ _OTHERWISE |= {
 
 
 @pytest.mark.parametrize("title", _OTHERWISE)
-def test_what_holds_otherwise_is_shown(folder: Path, title: str) -> None:
+def test_what_holds_otherwise_is_shown(folder: Path, title: str, capsys: pytest.CaptureFixture[str]) -> None:
     text, (edits, lines, told) = _SCRIPT, _OTHERWISE[title]
     for old, new in edits:
         assert old in text
         text = text.replace(old, new)
     (folder / "train.py").write_text(text)
     (folder / "pyproject.toml").write_text("[tool.ddpify.placements]\n'marginlib.running' = 'sum'\n")
-    done = _command("--prove", "--steps", "0" if "evaluation" in title else "6", "-o", "train_ddp.py")
+    done = _in_process(capsys, "--prove", "--steps", "0" if "evaluation" in title else "6", "-o", "train_ddp.py")
     assert done.returncode == 0, done.stdout + done.stderr
     code = (folder / "train_ddp.py").read_text()
     assert all(line in code for line in lines), code
     assert told in done.stderr
 
 
-def test_what_holds_otherwise_where_the_run_did_not_come_is_not_taken(folder: Path) -> None:
+def test_what_holds_otherwise_where_the_run_did_not_come_is_not_taken(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rare = (
         "        if len(sys.argv) > 1:\n            other = marginlib.total(model(a), [int(v) for v in b])\n            other.backward()\n"
     )
     text = _SCRIPT.replace("mean(", "total(").replace("        optimizer.step()\n", f"{rare}        optimizer.step()\n")
     (folder / "train.py").write_text(text)
-    done = _command("--prove", "--steps", "6", "-o", "train_ddp.py")
+    done = _in_process(capsys, "--prove", "--steps", "6", "-o", "train_ddp.py")
     assert done.returncode == 1
     assert "FAILS" in done.stderr
     assert [p.name for p in folder.iterdir()] == ["train.py"]
 
 
 @pytest.mark.parametrize("function", ["largest", "always"])
-def test_a_number_that_is_no_average_nor_total_stays_open(folder: Path, function: str) -> None:
+def test_a_number_that_is_no_average_nor_total_stays_open(folder: Path, function: str, capsys: pytest.CaptureFixture[str]) -> None:
     total = f"        seen += marginlib.{function}(model(a), b)\n        optimizer.step()\n"
     text = _SCRIPT.replace("marginlib.mean(model(a), [int(v) for v in b])", "nn.functional.cross_entropy(model(a), b)")
     text = text.replace("        optimizer.step()\n", total).replace("range(2):", "range(1):\n    seen = 0.0")
     (folder / "train.py").write_text(text.replace('("epoch", epoch)', '("epoch", epoch, seen)'))
-    done = _command("--prove", "--steps", "0", "--format", "json")
+    done = _in_process(capsys, "--prove", "--steps", "0", "--format", "json")
     report = json.loads(done.stdout)
     assert done.returncode == 1
     assert [f["level"] for f in report["findings"] if f["code"] == "DDP404" and "part of the data only" in f["message"]] == ["MANUAL"]
@@ -299,14 +310,14 @@ def test_a_number_that_is_no_average_nor_total_stays_open(folder: Path, function
 @pytest.mark.parametrize(
     "said", [("weighted", "[tool.ddpify.placements]\n'marginlib.weighted' = 'mean'\n", ""), ("total", "", "  # ddpify: mean")]
 )
-def test_what_the_user_says_is_run_too(folder: Path, said: tuple[str, str, str]) -> None:
+def test_what_the_user_says_is_run_too(folder: Path, said: tuple[str, str, str], capsys: pytest.CaptureFixture[str]) -> None:
     loss, settings, comment = said
     text = _SCRIPT.replace("mean(model(a), [int(v) for v in b])", f"{loss}(model(a), [int(v) for v in b]){comment}")
     (folder / "train.py").write_text(text)
     (folder / "pyproject.toml").write_text(settings)
     conversion = ddpify.convert(folder / "train.py", ddpify.Options(placements=(("marginlib.weighted", "mean"),) if settings else ()))
     assert conversion.exit_code == 0  # it is believed
-    done = _command("--prove", "--steps", "6", "-o", "train_ddp.py")
+    done = _in_process(capsys, "--prove", "--steps", "6", "-o", "train_ddp.py")
     assert done.returncode == 1
     assert "FAILS     values are as declared" in done.stderr
     assert not (folder / "train_ddp.py").exists()
