@@ -1,7 +1,7 @@
 """Let one rank of each node download, the others wait.
 
 What it does: a statement that makes a data set with `download=True`, or one of those that fetch what is missing unasked, goes under
-    `with first_on_node():`, with the `with` around it.
+    `with first_on_node():`, with the `with` around it, or the condition that asks whether the files are there.
 Why: all ranks would write the same files at once, and read them half-written.
 Safety: safe; the barrier is passed once by every rank.
 References: https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.barrier

@@ -1,7 +1,7 @@
 """Let the ranks wait for a file that rank 0 wrote.
 
 What it does: a barrier before all ranks read what rank 0 alone has written earlier in the same run: a checkpoint, an array, a table, a log.
-    The same where rank 0 empties a folder that all ranks then make again.
+    The same where rank 0 empties a folder that all ranks then make again; where they ask first whether it is there, they ask rank 0.
 Why: rank 0 is still writing while the others look for the file.
 Safety: safe where every rank comes to the read; MANUAL under a condition that ranks may not share. Paths that are known to differ, and
     reads on rank 0 alone, need no barrier.

@@ -1,7 +1,7 @@
 """Give all ranks the same random numbers before training, and different ones in it.
 
 What it does: a script that draws something before training that all ranks must share (a split, a permutation, a subset) and does not seed
-    it starts from rank 0's seed. Before the training loop of a script that is seeded, or takes up the random state of a checkpoint, each
+    it starts from rank 0's seed. Before each training of a script that is seeded, or takes up the random state of a checkpoint, each
     rank moves its seed on by its rank. Sets of texts are sorted where their order counts.
 Why: ranks that split the data differently train on each other's validation set; ranks with one seed draw the same dropout masks, noise and
     augmentation.
