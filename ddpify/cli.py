@@ -37,6 +37,7 @@ from ddpify.options import (
     SyncBN,
     Task,
     Tracker,
+    WholeBatches,
 )
 from ddpify.source import script_path
 
@@ -87,6 +88,10 @@ def _options(
         BatchSize, typer.Option(help="Whether the script's batch size is that of all ranks together, or of each rank.")
     ] = "global",
     scale_lr: Annotated[ScaleLR, typer.Option("--scale-lr", help="Scale the learning rate with per-rank batches.")] = "none",
+    whole_batches: Annotated[
+        WholeBatches,
+        typer.Option(help="Where shares of the batches do not do: let rank 0 read whole ones for all ranks, or say what is to be done."),
+    ] = "auto",
     guards: Annotated[Guards, typer.Option(help="Write `if rank == 0:`, or switch print off in the other processes.")] = "explicit",
     draft: Annotated[
         bool, typer.Option("--draft", help="Convert all the rest where something must be done by hand, and mark these places.")
@@ -94,7 +99,20 @@ def _options(
 ) -> Options:
     """The options of a conversion, as every command that converts takes them. Raises DdpifyError for those that do not go together."""
     return Options(
-        launcher, backend, guards, find_unused_parameters, sync_bn, eval, batch_size, scale_lr, amp, ddp, loss_scale, fused_adam, draft
+        launcher,
+        backend,
+        guards,
+        find_unused_parameters,
+        sync_bn,
+        eval,
+        batch_size,
+        scale_lr,
+        whole_batches,
+        amp,
+        ddp,
+        loss_scale,
+        fused_adam,
+        draft,
     )
 
 

@@ -18,6 +18,7 @@ SyncBN = Literal["auto", "on", "off"]
 Evaluation = Literal["auto", "shard", "replicate"]
 BatchSize = Literal["global", "per-rank"]
 ScaleLR = Literal["none", "linear", "sqrt"]
+WholeBatches = Literal["auto", "never"]
 
 # what `ddpify new` asks beside the launcher and whose DDP
 Task = Literal["image", "pix2pix", "language-model", "distillation", "tabular", "transformers"]
@@ -40,6 +41,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "eval": get_args(Evaluation),
     "batch_size": get_args(BatchSize),
     "scale_lr": get_args(ScaleLR),
+    "whole_batches": get_args(WholeBatches),
 }
 
 
@@ -58,6 +60,7 @@ class Options:
     eval: Evaluation = "auto"
     batch_size: BatchSize = "global"
     scale_lr: ScaleLR = "none"
+    whole_batches: WholeBatches = "auto"
     amp: Amp = "keep"
     ddp: Ddp = "auto"
     loss_scale: str = "auto"

@@ -10,6 +10,7 @@ from typing import Literal
 
 from ddpify.choices import identified
 from ddpify.facts import averaged, collect, initialize, library, wrap_places
+from ddpify.facts.assumed import AS_WRITTEN, AssumedEdits
 from ddpify.facts.collect import Facts
 from ddpify.facts.tree import value_of_line
 from ddpify.launchers import start
@@ -21,7 +22,7 @@ from ddpify.records import dataclass, field, replace
 from ddpify.rules import registry
 from ddpify.rules.base import Change, Claim, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
-from ddpify.rules.data import evaluation
+from ddpify.rules.data import evaluation, whole_batches
 from ddpify.rules.loop import carried, decisions, loss, metrics, padding, settings
 from ddpify.rules.precision import apex_version, removal
 from ddpify.rules.process import cuda_visible_devices, local_rank, relaunch, runtime_module, setup, spawn
@@ -83,11 +84,12 @@ def make_plan(project: Project, options: Options, marks: Sequence[Change] = ()) 
     if refusal is not None:
         asked = f"; --amp {options.amp} is carried out where a script is converted" if options.amp != "keep" else ""
         return Plan(refusal.status, reason=refusal.reason + asked * (refusal.status == "nothing"))
-    context = _context(project, options)
-    context, changes, findings = _decide(context)
-    while further := _concerned(context, findings):
-        context = _context(project, options, (*context.facts.edited, *further))
-        context, changes, findings = _decide(context)
+    context, changes, findings = _planned(project, options)
+    if _left(changes, findings):
+        base = whole_batches.assumed(_context(project, options, context.facts.edited))
+        instead = _planned(project, options, base) if base is not None else None
+        if instead is not None and not _left(*instead[1:]) and whole_batches.computes_alike(instead[0]):
+            context, changes, findings = instead
     entry = project.entry
     findings += [Finding("DDP204", Safety.NOTE, sentence, entry.shown, line) for line, sentence in entry.source.mended]
     if _blocked(context, findings) and not (options.draft and _trains(context, findings)):
@@ -109,6 +111,26 @@ def make_plan(project: Project, options: Options, marks: Sequence[Change] = ()) 
         set_up=set_up,
         bound=_bound(context),
     )
+
+
+def _planned(project: Project, options: Options, base: AssumedEdits = AS_WRITTEN) -> tuple[Context, list[Change], list[Finding]]:
+    """What the rules decide of a script, with all modules edited that they need to edit."""
+    first = _context(project, options, base=base)
+    if wanted := {
+        name for node in (*base.read_by_rank_zero, *base.redistributed) if (name := first.facts.tree_of(node).name) != "__main__"
+    }:
+        edited = dict.fromkeys((*first.facts.edited, *sorted(wanted)))
+        first = _context(project, options, tuple(edited), base)
+    context, changes, findings = _decide(first)
+    while further := _concerned(context, findings):
+        first = _context(project, options, (*context.facts.edited, *further), base)
+        context, changes, findings = _decide(first)
+    return context, changes, findings
+
+
+def _left(changes: Sequence[Change], findings: Sequence[Finding]) -> bool:
+    """Whether something is left to do."""
+    return any(c.level >= Safety.REVIEW for c in changes) or any(f.level >= Safety.REVIEW for f in findings)
 
 
 def _bound(context: Context) -> frozenset[str]:
@@ -172,8 +194,8 @@ def _rank(finding: Finding) -> tuple[int, str, int, int, str, str]:
     return -finding.level, finding.file, finding.line, finding.column, finding.code, finding.message
 
 
-def _context(project: Project, options: Options, edited: tuple[str, ...] | None = None) -> Context:
-    facts = collect.collect(project)
+def _context(project: Project, options: Options, edited: tuple[str, ...] | None = None, base: AssumedEdits = AS_WRITTEN) -> Context:
+    facts = collect.collect(project, base)
     facts.edited = facts.edited if edited is None else edited
     amp = initialize.place(facts) if options.level else None
     facts.wrap_after = amp.event if isinstance(amp, initialize.Site) else None

@@ -157,7 +157,7 @@ def _init(loader, *args, **kwargs):
             own = type(getattr(inner, "sampler", None))
             if type(inner).__name__ == "SamplerOfRankZero" and hasattr(own, "__iter__") and not hasattr(own.__iter__, "of_tests"):
                 own.__iter__ = _own_iter(own.__iter__)
-        elif not IS_RANK:
+        else:
             kind.__iter__ = _own_iter(kind.__iter__)
 
 

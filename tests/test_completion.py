@@ -36,7 +36,7 @@ def script(command: Path, shell: str) -> str:
         ("ddpify con", ["convert"]),
         ("ddpify convert --amp apex-", ["apex-O0", "apex-O1", "apex-O2", "apex-O3"]),
         ("ddpify convert --launcher ", ["torchrun", "launch", "spawn"]),
-        ("ddpify rules DDP30", ["DDP301", "DDP302", "DDP303", "DDP304", "DDP305", "DDP307"]),
+        ("ddpify rules DDP30", ["DDP301", "DDP302", "DDP303", "DDP304", "DDP305", "DDP307", "DDP308"]),
         ("ddpify rev", ["review"]),
     ],
 )

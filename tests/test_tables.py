@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from ranks import Case, Outcome, run_many
 from scripts import Script, converted, modules, text, told, write
+from whole_batches import WHOLE as WHOLE_BATCHES
 
 import ddpify
 from ddpify import Conversion
@@ -20,7 +21,9 @@ TABLES = [importlib.import_module(path.stem) for path in sorted(Path(__file__).p
 SCRIPTS: dict[str, Script] = {title: script for table in TABLES for title, script in table.SCRIPTS.items()}
 assert len(SCRIPTS) == sum(len(table.SCRIPTS) for table in TABLES), "two scripts have one title"
 WHOLE = [title for title, script in SCRIPTS.items() if not script.told]
+TOLD = [title for title, script in SCRIPTS.items() if script.told]
 RUNS = [(title, ranks) for title in WHOLE for ranks in SCRIPTS[title].ranks]
+_NOT_THERE = {"a package's loss of labels in a list and in an array"}  # it imports what is no package
 AT_ONCE = 60
 """How many scripts one process of the tests works on, before it may leave the next ones to another."""
 PART = {title: i // AT_ONCE for i, title in enumerate(SCRIPTS)}
@@ -68,6 +71,43 @@ def test_what_is_left_to_do_is_told(conversion: Callable[[str], Conversion], tit
     if not SCRIPTS[title].told:
         assert findings == []
     assert (done.status, done.exit_code) == ("convert", int(bool(SCRIPTS[title].told)))
+
+
+@pytest.fixture(scope="module")
+def on_whole_batches(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], tuple[Conversion, Outcome | None]]:
+    """The conversion of a script in which rank 0 reads whole batches for all, and what was seen of it. All of a part run in one group."""
+    asked = {i.callspec.params.get("title") for i in request.session.items if isinstance(i, pytest.Function) and hasattr(i, "callspec")}
+
+    @functools.cache
+    def of_part(part: int) -> dict[str, tuple[Conversion, Outcome | None]]:
+        titles = [title for title in TOLD if title in WHOLE_BATCHES & asked and PART[title] == part]
+        done = [replace(converted(replace(SCRIPTS[t], told=()), tmp_path_factory.mktemp("script")), again=None) for t in titles]
+        runs = run_many([_case(title, each) for title, each in zip(titles, done, strict=True) if title not in _NOT_THERE], 2)
+        seen = dict(zip((t for t in titles if t not in _NOT_THERE), runs, strict=True))
+        return {title: (each, seen.get(title)) for title, each in zip(titles, done, strict=True)}
+
+    return lambda title: of_part(PART[title])[title]
+
+
+@pytest.mark.parametrize("title", by_title(title for title in TOLD if title in WHOLE_BATCHES))
+def test_whole_batches_leave_nothing_to_do(
+    on_whole_batches: Callable[[str], tuple[Conversion, Outcome | None]], title: str, tmp_path: Path
+) -> None:
+    done, seen = on_whole_batches(title)
+    assert (done.status, done.exit_code) == ("convert", 0)
+    files = {**modules(done), "train.py": done.code}
+    again = ddpify.convert(write(SCRIPTS[title], tmp_path, files), SCRIPTS[title].options)
+    assert (again.code, again.exit_code) == (done.code, 0)
+    if seen is not None:
+        assert seen.problems(SCRIPTS[title].apart) == []
+        assert len(seen.single.steps) >= 6
+
+
+@pytest.mark.parametrize("title", by_title(title for title in TOLD if title not in WHOLE_BATCHES))
+def test_something_is_left_to_do_on_whole_batches_too(title: str, tmp_path: Path) -> None:
+    assert converted(replace(SCRIPTS[title], told=()), tmp_path).exit_code == 1
 
 
 @pytest.mark.parametrize("title", by_title(SCRIPTS))

@@ -18,7 +18,8 @@ _HOLD_OTHERS: frozenset[Kind] = frozenset(("list", "dict", "set", "tuple"))
 def problems(run: Run, helpers: Mapping[ast.AST, str]) -> Iterator[Problem]:
     """The arguments of wrong kinds; `helpers` has the definitions of the helpers, and which pieces of the runtime block they are."""
     reported: set[tuple[ast.AST, int]] = set()
-    for call in run.trace.calls:
+    theirs = {n for helper in helpers for n in ast.walk(helper)}  # which look at what they are given
+    for call in (c for c in run.trace.calls if c.node not in theirs):
         for key in {helpers[o.node] for o in call.func.objs if isinstance(o, (Func, Class)) and o.node in helpers}:
             for position, takes in enumerate(HELPERS[key].takes):
                 value = _argument(call, position)

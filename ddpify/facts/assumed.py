@@ -12,6 +12,16 @@ from ddpify.records import dataclass, field
 GRADED = {how: f"{how} with gradients" for how in ("whole", "agreed", "mean")}
 """Of what an edit makes something else: how it is called where the edit does so only where there are gradients."""
 
+READERS = ("BatchesOfRankZero", "DDPBatchesOfRankZero")
+"""What a converted script calls the class that gives all ranks the batches that rank 0 reads of a loader."""
+WHOLE_BATCHES = "whole batches"
+"""What the memory calls it that a loader is read so."""
+GATHERS = ("rows_of_all_ranks", "ddp_rows_of_all_ranks")
+"""What a converted script calls the function that gathers the outputs of such a forward."""
+IN_PARTS = "in parts"
+"""What a forward becomes that each rank runs on its rows of a batch: what it gives is gathered, in the containers that it gives."""
+SEVERAL_IN_PARTS = f"{IN_PARTS}, several rows for each sample"
+
 
 @dataclass(frozen=True, eq=False)
 class AssumedEdits:
@@ -22,7 +32,8 @@ class AssumedEdits:
     the expressions that are the same on all ranks after a statement, computed from the batches of the loaders `shares` (None: of any).
     All ranks take the same way through `replicated_branches`. `redistributed` maps expressions to what an edit makes of them: all ranks'
     rows ("whole"), a number that is the same on all ranks ("agreed"), numbers whose average over ranks is that of all samples ("mean"), or
-    whose total is ("sum"); GRADED: not where nothing has gradients.
+    whose total is ("sum"); GRADED: not where nothing has gradients. The loaders that the calls `read_by_rank_zero` make give all ranks the
+    batches that rank 0 reads.
     """
 
     wraps: Mapping[ast.stmt, tuple[ast.expr, ...]] = field(default_factory=dict)
@@ -33,11 +44,19 @@ class AssumedEdits:
     replicated_after: Mapping[ast.stmt, tuple[ast.expr, ...]] = field(default_factory=dict)
     replicated_branches: frozenset[ast.AST] = frozenset()
     redistributed: Mapping[ast.expr, str] = field(default_factory=dict)
+    read_by_rank_zero: frozenset[ast.AST] = frozenset()
 
     def key(self) -> tuple[object, ...]:
         """What two equal assumptions share."""
         maps = (self.wraps, self.batch_sources, self.replicated_after, self.redistributed)
-        return (*(frozenset(each.items()) for each in maps), self.ignore_dp, self.unwraps, self.replicated_branches, self.shares)
+        return (
+            *(frozenset(each.items()) for each in maps),
+            self.ignore_dp,
+            self.unwraps,
+            self.replicated_branches,
+            self.shares,
+            self.read_by_rank_zero,
+        )
 
 
 AS_WRITTEN = AssumedEdits()

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from ddpify.facts import batch_source, discarded, library, manual_batches, optional_wraps
-from ddpify.facts.assumed import AssumedEdits
+from ddpify.facts.assumed import AS_WRITTEN, WHOLE_BATCHES, AssumedEdits
 from ddpify.facts.batch_source import BatchSource
 from ddpify.facts.frozen import frozen
 from ddpify.facts.interpret.settings import excluded
@@ -81,6 +81,7 @@ class Facts:
     trees: dict[str, Tree]
     before: Run
     after: Run
+    base: AssumedEdits = AS_WRITTEN  # what is assumed of the script as it stands
     models: list[TrainedModel] = field(default_factory=list)
     loops: list[TrainingLoop] = field(default_factory=list)
     optimizers: frozenset[New] = frozenset()
@@ -158,10 +159,16 @@ class Facts:
         found = {o for loop in self.loops for o in loop.loaders if isinstance(o, New)}
         return sorted(found, key=lambda o: (getattr(o.node, "lineno", 0), getattr(o.node, "col_offset", 0)))
 
+    @cached_property
+    def whole_loaders(self) -> frozenset[New]:
+        """The loaders of which all ranks have what rank 0 reads."""
+        return frozenset(o for o, name in self.before.memory if name == WHOLE_BATCHES and isinstance(o, New))
+
     @property
     def wrapping(self) -> AssumedEdits:
         """The edits that wrap the models, hand them on unwrapped, and make batches by hand of each rank's rows."""
-        return AssumedEdits(self.wraps, True, self.unwrapped_arguments, self.batch_sources)
+        unwraps, sources = self.unwrapped_arguments, self.batch_sources
+        return replace(self.base, wraps=self.wraps, ignore_dp=True, unwraps=unwraps, batch_sources=sources)
 
     def wrapped(self, value: Value) -> bool | None:
         """After the wrap: True where a value is a trained model's wrapper, None where it may also be the model itself."""
@@ -178,16 +185,16 @@ class Facts:
         return None
 
 
-def collect(project: Project) -> Facts:
-    """Read the facts of a project."""
-    before = run(project)
+def collect(project: Project, base: AssumedEdits = AS_WRITTEN) -> Facts:
+    """Read the facts of a project, of which something may be assumed already."""
+    before = run(project, base)
     files = {"__main__": project.entry, **project.analysed}
     trees = {name: f.standing for name, f in files.items()}
-    facts = Facts(project, trees, before, before)
+    facts = Facts(project, trees, before, before, base)
     if before.trace.exhausted:
         return facts
     facts.loops = [_loop(before, call) for call in _backwards(before)]
-    if any(not loop.loaders for loop in facts.loops):
+    if not facts.whole_loaders and any(not loop.loaders for loop in facts.loops):
         _by_hand(facts)
     facts.optimizers = _stepped_optimizers(facts.before)
     _leave_out_discarded(facts)
@@ -241,7 +248,7 @@ def _by_hand(facts: Facts) -> None:
     found = manual_batches.find_batch_sources(facts.before, list(facts.trees.values()))
     if not found:
         return
-    again = run(facts.project, AssumedEdits(batch_sources=found))
+    again = run(facts.project, replace(facts.base, batch_sources=found))
     loops = [_loop(again, call) for call in _backwards(again)]
     if any(isinstance(o, New) and o.path in batch_source.PATHS for loop in loops for o in loop.loaders):
         facts.batch_sources, facts.before, facts.after, facts.loops = found, again, again, loops
@@ -262,7 +269,8 @@ def loss_of(call: Call) -> Value:
 
 def _loop(run: Run, call: Call) -> TrainingLoop:
     loss = loss_of(call)
-    loaders = frozenset(o for o in loss.of_kind("batch") | loss.of_kind("whole") if isinstance(o, New))
+    fed = (o for o in loss.of_kind("batch") | loss.of_kind("whole") if isinstance(o, New))
+    loaders = frozenset(o for o in fed if (o, WHOLE_BATCHES) not in run.memory)
     around = [loop for loop in call.loops if isinstance(loop.node, (ast.For, ast.AsyncFor, ast.While))]
     if loaders and not any(run.is_loader(o) for o in loaders):  # batches are drawn in a loop that a loader counts
         loaders |= frozenset(o for loop in around[-1:] for o in loop.element.batches() if run.is_loader(o))
@@ -422,7 +430,8 @@ def optimizer_parameters(facts: Facts, optimizer: New) -> Value:
 
 def redistributed_run(facts: Facts, how: Mapping[ast.expr, str]) -> Run:
     """A run in which some expressions have the placement that an edit would give them."""
-    return run(facts.project, replace(facts.wrapping, redistributed=how))
+    known = facts.wrapping
+    return run(facts.project, replace(known, redistributed={**known.redistributed, **how}))
 
 
 def training_calls(facts: Facts) -> set[ast.AST]:

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from ddpify.edits import Edit, Replace
 from ddpify.facts import batch_source, library
-from ddpify.facts.assumed import GRADED, AssumedEdits
+from ddpify.facts.assumed import GATHERS, GRADED, READERS, AssumedEdits
 from ddpify.facts.collect import Facts, training_calls
 from ddpify.facts.initialize import Nowhere, Site
 from ddpify.facts.model import NOTHING, Call, Lit, New, Obj, Value
@@ -45,6 +45,7 @@ NAMES = {
     "reduce_meter": ("reduce_meter", "ddp_reduce_meter"),
     "gather_over_ranks": ("gather_over_ranks", "ddp_gather"),
     "sampler_of_rank_zero": ("SamplerOfRankZero", "DDPSamplerOfRankZero"),
+    "batches_of_rank_zero": READERS,
     "rank_sampler": ("RankSampler", "DDPRankSampler"),
     "rank_batch_sampler": ("RankBatchSampler", "DDPRankBatchSampler"),
     "endless_rank_sampler": ("EndlessRankSampler", "DDPEndlessRankSampler"),
@@ -54,6 +55,7 @@ NAMES = {
     "batches_of_rank": ("batches_of_rank", "ddp_batches_of_rank"),
     "mean_over_ranks": ("mean_over_ranks", "ddp_mean"),
     "from_all_ranks": ("from_all_ranks", "ddp_from_all_ranks"),
+    "rows_of_all_ranks": GATHERS,
     "all_ranks_rows": ("AllRanksRows", "DDPAllRanksRows"),
     "on_any_rank": ("on_any_rank", "ddp_any"),
     "from_rank_zero": ("from_rank_zero", "ddp_from_rank_zero"),
@@ -205,8 +207,8 @@ class Context:
 
     @cached_property
     def sharded_loaders(self) -> frozenset[New]:
-        """The loaders that give each rank its own batches."""
-        return frozenset(self.facts.feeding) | self.sharded_evaluation
+        """The loaders that give each rank its own batches, or whose batches are whole and each rank runs its own rows of them."""
+        return self.facts.whole_loaders.union(self.facts.feeding, self.sharded_evaluation)
 
     @property
     def assumed(self) -> AssumedEdits:

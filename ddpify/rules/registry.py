@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ddpify.rules.data import batch_size, download, evaluation, loader, manual_batches, prepare
+from ddpify.rules.data import batch_size, download, evaluation, loader, manual_batches, prepare, whole_batches
 from ddpify.rules.io import files, guards, progress, run_names, writers, written_then_read
 from ddpify.rules.loop import carried, decisions, learning_rate, loss, metrics, set_epoch, settings, steering
 from ddpify.rules.model import average, dataparallel, device, input_gradients, names, no_sync, wrap, writes
@@ -28,6 +28,7 @@ PLANNING = (
     writes,
     loader,
     manual_batches,
+    whole_batches,
     evaluation,
     download,
     prepare,

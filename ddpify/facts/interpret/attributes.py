@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from ddpify.facts import library, named, tensors
+from ddpify.facts.assumed import WHOLE_BATCHES
 from ddpify.facts.interpret.literals import decorator_names
 from ddpify.facts.interpret.settings import possible
 from ddpify.facts.interpret.state import ELEMENT, UNNAMED, Interpreter
@@ -99,7 +100,7 @@ def _attribute_of(run: Interpreter, obj: Obj, name: str, base: Value) -> Value:
                 return NOTHING
             if inner:
                 return attribute(run, Value(frozenset(inner)), name)
-        if name == "batch_size" and run.is_a(obj, *library.LOADERS):
+        if name == "batch_size" and run.is_a(obj, *library.LOADERS) and (obj, WHOLE_BATCHES) not in run.memory:
             return Value(frozenset(), frozenset((Origin("share", obj),)))  # this rank's already, once the loader is sharded
         given = run.memory.get((obj, library.GIVEN), NOTHING)
         return Value(frozenset((run.objects.part(obj, name), run.objects.method(obj, name))), base.origins | given.origins, given.scale)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+
 from ddpify.facts import library
+from ddpify.facts.assumed import WHOLE_BATCHES
 from ddpify.facts.batch_source import DRAW, PATHS, SLICE, BatchSource
 from ddpify.facts.interpret.literals import marked_as_sized
 from ddpify.facts.interpret.state import ELEMENT, Interpreter
-from ddpify.facts.model import NOTHING, New, Tup, Value, just
+from ddpify.facts.model import NOTHING, Lit, New, Obj, Tup, Value, just
 from ddpify.facts.origins import Origin, only, without
 from ddpify.placement.shape import Shape
 
@@ -51,3 +54,23 @@ def rows_of_rank(run: Interpreter, args: list[Value], result: Value) -> Value:
     run.sharded_by_script |= cuts
     shape = next((a.shape for a in args if not a.batches().isdisjoint(cuts) and a.shape is not None and a.shape.sure), None)
     return Value(frozenset(), without(result.origins, "rank", "world", "index", "from"), "sample", shape)
+
+
+def read_by_rank_zero(run: Interpreter, loaders: Value) -> None:
+    """All ranks get the batches that rank 0 reads of loaders."""
+    for obj in loaders.instances():
+        run.memory[obj, WHOLE_BATCHES] = just(Lit(True))
+
+
+def gathered(run: Interpreter, node: ast.AST, value: Value) -> Value:
+    """All ranks' rows of what a forward gives, alone or in containers."""
+    objs: set[Obj] = set()
+    for obj in value.objs:
+        if isinstance(obj, Tup):
+            objs.add(obj.each(lambda entry: gathered(run, node, entry)))
+        elif isinstance(obj, New) and obj.path in ("list", "dict"):
+            made = run.objects.new(obj.path, node, run.stack)
+            for name, entry in list(run.memory.of(obj)):
+                run.memory[made, name] = gathered(run, node, entry)
+            objs.add(made)
+    return Value(frozenset(objs), library.whole(value).origins, None, value.shape)

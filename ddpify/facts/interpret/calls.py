@@ -8,11 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ddpify.facts import drivers, library, named, sources, tensors, uniform
+from ddpify.facts.assumed import GATHERS, READERS
 from ddpify.facts.flags import flags
 from ddpify.facts.interpret import starred
 from ddpify.facts.interpret.assignment import combine, filled_with
 from ddpify.facts.interpret.attributes import opened, read
-from ddpify.facts.interpret.batches import rows_of_rank
+from ddpify.facts.interpret.batches import gathered, read_by_rank_zero, rows_of_rank
 from ddpify.facts.interpret.branches import is_known
 from ddpify.facts.interpret.definitions import apply, carry_out
 from ddpify.facts.interpret.literals import decorator_names, is_own, marked_as_literal
@@ -277,6 +278,8 @@ def invoke_one(
 def construct(run: Interpreter, cls: Class, node: ast.AST, args: list[Value], keywords: dict[str, Value]) -> Value:
     """An instance of a class of the project."""
     made = run.objects.new("", node, run.stack, cls)
+    if cls.node.name in READERS and args:
+        read_by_rank_zero(run, args[0])
     init = run.find(cls, "__init__")
     for f in init.objs if init is not None else ():
         if isinstance(f, Func):
@@ -513,6 +516,8 @@ def call_function(
     if len(run.stack) >= _DEPTH or run.trace.exhausted:
         run.memory.doubt()  # called from elsewhere, it is followed
         return library.mixed(args, keywords)
+    if getattr(func.node, "name", "") in GATHERS and args:
+        return gathered(run, node, args[0])
     if _goes_into(run, func, args):
         return NOTHING
     if not _followed(run, func):

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 
 from ddpify.facts import library, named, tensor_entries, tensors, uniform
+from ddpify.facts.assumed import WHOLE_BATCHES
 from ddpify.facts.interpret.collated import batch_of
 from ddpify.facts.interpret.literals import literal, literal_keys
 from ddpify.facts.interpret.state import ELEMENT, UNNAMED, Interpreter
@@ -107,9 +108,7 @@ def _of_object(run: Interpreter, obj: New | Part, base: Value, index: Value, nod
     if not held:
         keys = literal_keys(index)
         held = (
-            [just(run.objects.part(obj, keys[0]))]
-            if keys
-            else [Value(frozenset(), base.origins | index.origins, base.scale, base.shape)]
+            [just(run.objects.part(obj, keys[0]))] if keys else [Value(frozenset(), base.origins | index.origins, base.scale, base.shape)]
         )
         if run.is_a(obj, *library.LOADERS):
             held = [NOTHING]
@@ -198,7 +197,8 @@ def _element_of(run: Interpreter, obj: Obj, over: Value, node: ast.AST | None) -
         return join(obj.entries)
     if run.is_a(obj, *library.LOADERS):
         graphs = library.batch_of_graphs(run, obj) if isinstance(obj, New) else None
-        return batch_of(run, obj) if graphs is None else graphs
+        batch = batch_of(run, obj) if graphs is None else graphs
+        return library.same_rows(batch) if (obj, WHOLE_BATCHES) in run.memory else batch
     if isinstance(obj, New) and obj.path in library.WRAPPERS:
         return element(run, run.memory.get((obj, "module"), NOTHING), node)
     if isinstance(obj, New):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from ddpify import comments
 from ddpify.facts import library, tensors
-from ddpify.facts.assumed import GRADED
+from ddpify.facts.assumed import GRADED, IN_PARTS
 from ddpify.facts.interpret import (
     assignment,
     attributes,
@@ -22,7 +22,7 @@ from ddpify.facts.interpret import (
     statements,
 )
 from ddpify.facts.interpret.assignment import reduce_in_place, wrap
-from ddpify.facts.interpret.batches import cut
+from ddpify.facts.interpret.batches import cut, gathered, read_by_rank_zero
 from ddpify.facts.interpret.calls import changed_in_place
 from ddpify.facts.interpret.expressions import mixed_parts
 from ddpify.facts.interpret.settings import possible
@@ -46,7 +46,7 @@ def _turn(value: Value, how: str, node: ast.expr) -> Value:
     if how == "agreed":
         return Value(value.objs, library.agreed(value).origins, None, value.shape)
     if how == "share":
-        return library.share_of(value)
+        return library.share_of(value) if value.of_kind("whole") else value
     if how in ("mean", "sum"):
         return Value(value.objs, value.origins, how)  # type: ignore[arg-type]
     return Value(value.objs, value.origins | {Origin(how, node)}, value.scale, value.shape)
@@ -177,6 +177,8 @@ class Machine(Interpreter):
             value = cut(self, self.batch_sources[node], value)
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in library.FILLS:
                 changed_in_place(self, node.func, NOTHING, value)
+        if node in self.assumed.read_by_rank_zero:
+            read_by_rank_zero(self, value)
         if node in self.unwraps:
             value = join(
                 [
@@ -187,6 +189,8 @@ class Machine(Interpreter):
         how = self.redistributed.get(node)
         if how in _GRADED:
             how = None if self.no_grad else _GRADED[how]
+        if how is not None and how.startswith(IN_PARTS):
+            return gathered(self, node, value)
         return value if how is None else _turn(value, how, node)
 
 

@@ -46,6 +46,12 @@ def whole(value: Value) -> Value:
     return Value(frozenset(), kept | {Origin("whole", of) for of in value.of_kind("batch")})
 
 
+def same_rows(batch: Value) -> Value:
+    """A batch that all ranks have alike, and what it consists of."""
+    parts = (obj.each(same_rows) if isinstance(obj, Tup) else obj for obj in batch.objs)
+    return Value(frozenset(parts), whole(batch).origins, None, batch.shape)
+
+
 def share_of(value: Value) -> Value:
     """This rank's rows of what holds rows of the whole batch, the same on every rank."""
     rows = only(value.origins, "batch", "forward") | {Origin("batch", of) for of in value.of_kind("whole")}

@@ -166,7 +166,7 @@ def _evaluations(context: Context) -> list[tuple[ast.For, frozenset[New]]]:
 def _others(context: Context) -> set[New]:
     """The loaders made in the entry that do not train."""
     run = context.facts.after
-    trained = set(context.facts.loaders)
+    trained = context.facts.whole_loaders.union(context.facts.loaders)
     instances = {o for values in run.trace.values.values() for o in values.instances()}
     return {o for o in instances if o not in trained and run.is_loader(o) and context.facts.is_edited(o.node)}
 

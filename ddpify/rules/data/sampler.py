@@ -24,7 +24,7 @@ _LAZY = {  # the argument that they go through
     **dict.fromkeys(("iter", "enumerate", *(f"itertools.{n}" for n in ("chain", "chain.from_iterable", "islice"))), 0),
     **dict.fromkeys(("map", "filter", "itertools.starmap"), 1),
 }
-_IN_THREADS = frozenset(("threading.Thread", "prefetch_generator.BackgroundGenerator", "concurrent.futures.ThreadPoolExecutor"))
+IN_THREADS = frozenset(("threading.Thread", "prefetch_generator.BackgroundGenerator", "concurrent.futures.ThreadPoolExecutor"))
 
 
 def shard(site: LoaderCall, expression: ast.expr) -> Change | Finding:
@@ -55,7 +55,7 @@ def differing_draws(site: LoaderCall, value: Value) -> str:
         return "this sampler draws by values of each rank's own samples: the ranks' orders would differ, and samples be missed"
     if any(o.cls is not None or o.path == "generator" for o in samplers) and _compares_samples(site):
         return "this sampler may put certain samples together in a batch, which the loss may need: the ranks would separate them"
-    if by_rank_zero(context, value) and any(_IN_THREADS & call.func.paths() for call in context.facts.after.trace.calls):
+    if by_rank_zero(context, value) and any(IN_THREADS & call.func.paths() for call in context.facts.after.trace.calls):
         return "rank 0 must draw for all ranks here, since no seed does, and a thread may go through the loader: the ranks could hang"
     return ""
 

@@ -248,7 +248,7 @@ def _may_be_gathered(context: Context, around: ast.AST, read: ast.Name) -> bool:
         return False
     if isinstance(around, ast.For) and same(around.target, read):
         return False
-    return not value.objs and _is_rows(value) and of_training(context, value)
+    return not value.objs and is_rows(value) and of_training(context, value)
 
 
 def _uneven(run: Run, node: ast.AST) -> bool:
@@ -358,7 +358,7 @@ def _collect_rows(context: Context, node: ast.expr, out: list[ast.expr]) -> bool
         return True
     if _is_no_tensor(context, node):
         return False
-    if not isinstance(node, _DISPLAYS) and (_is_rows(value) or _are_rows(context, value)):
+    if not isinstance(node, _DISPLAYS) and (is_rows(value) or _are_rows(context, value)):
         out.append(node)
         return True
     if isinstance(node, ast.Call) and (node in context.training or value.of_kind("random") - _random_origins(context, node)):
@@ -383,7 +383,7 @@ def _is_no_tensor(context: Context, node: ast.expr, depth: int = 4) -> bool:
     return arrays or (isinstance(node.func, ast.Attribute) and node.func.attr in ("tolist", "numpy"))
 
 
-def _is_rows(value: Value) -> bool:
+def is_rows(value: Value) -> bool:
     """Whether a value is a tensor with one row for each sample in its first dimension."""
     if any(map(value.of_kind, ("reordered", "parts", "decided"))) or (value.shape is not None and value.shape.places):
         return False
@@ -403,7 +403,7 @@ def _are_rows(context: Context, value: Value) -> bool:
             inner += context.facts.after.of(obj).values()
         else:
             return False
-    return bool(inner) and all(_is_rows(v) for v in inner)
+    return bool(inner) and all(is_rows(v) for v in inner)
 
 
 def _random_origins(context: Context, node: ast.Call) -> frozenset[object]:

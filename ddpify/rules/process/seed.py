@@ -194,7 +194,8 @@ def unseeded(context: Context) -> list[tuple[Call, str]]:
     out += [(call, "torch") for call in early if _drawn_and_copied(context, call)][:1]
     out += [(call, "torch") for call in _orders(context) if call.order <= first and _is_unseeded(context, call, "torch")]
     feeding = set(context.facts.feeding)
-    trains += [call for call in early if any(v.batches() & feeding for v in call.args)]  # what is computed of the training data before
+    whole = context.facts.whole_loaders
+    trains += [call for call in early if whole or any(v.batches() & feeding for v in call.args)]  # what is computed of the data before
     drawn = {obj: _random_network(context, obj) for obj in {o for call in trains for o in call.func.objs}}
     return out + [(call, "torch") for call in trains if any(drawn[obj] for obj in call.func.objs)][:1]
 

@@ -1,0 +1,181 @@
+"""Run models on each rank's rows of batches that are whole on all ranks.
+
+What it does: where something of a script is right for whole batches only (a loss that combines samples, batches that a sampler composes,
+    numbers of which no average is known), rank 0 reads the batches of the loaders, and all ranks get them. Each rank runs the trained
+    models on its own rows, and gets all ranks' rows of their outputs: all that follows is on every rank what it was on one device.
+Why: this is what `nn.DataParallel` does, with a process for each GPU; no rank has only its part of what the script computes.
+Safety: NOTE; only where every trained model gives one row of outputs for each of its rows, and nothing of the script is left to do then.
+    Rank 0 alone reads the data: where that takes longer than the models do, share the loader out and answer what `--draft` marks.
+References: https://docs.pytorch.org/docs/stable/generated/torch.nn.DataParallel.html
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator
+
+from ddpify.edits import Edit, Replace
+from ddpify.facts import batch_source
+from ddpify.facts.assumed import IN_PARTS, SEVERAL_IN_PARTS, AssumedEdits
+from ddpify.facts.model import New, Tup, Value
+from ddpify.facts.origins import without
+from ddpify.facts.runs import Run
+from ddpify.options import Options
+from ddpify.records import replace
+from ddpify.rules.base import Change, Example, Safety
+from ddpify.rules.context import Context
+from ddpify.rules.data.loader_call import escaped
+from ddpify.rules.data.sampler import IN_THREADS
+from ddpify.rules.loop.coupled_losses import is_rows, loss_in
+
+CODE = "DDP308"
+TITLE = "run models on parts of whole batches"
+EXAMPLES: tuple[Example, ...] = (
+    Example(
+        "a mean over the samples",
+        "loss = criterion(model(x), y)\n"
+        "loss.backward()\n"
+        "optimizer.step()\n",
+        frame="step",
+    ),
+    Example(
+        "a loss of a package that is not known, where rank 0 is not to read for all",
+        "import margins\n"
+        "loss = margins.loss(model(x), [float(v) for v in y])\n"
+        "loss.backward()\n"
+        "optimizer.step()\n",
+        frame="step",
+        options=Options(whole_batches="never"),
+    ),
+    Example(
+        "a loss of a package that is not known",
+        "import margins\n"
+        "loss = margins.loss(model(x), [float(v) for v in y])\n"
+        "loss.backward()\n"
+        "optimizer.step()\n",
+        "import margins\n"
+        "loss = margins.loss(rows_of_all_ranks(model(rows_of_rank(x)), len(x)), [float(v) for v in y])\n"
+        "loss.backward()\n"
+        "optimizer.step()\n",
+        frame="step",
+    ),
+)  # fmt: skip
+
+_SEVERAL = "parts"
+_PART = "share"
+_MOVES = frozenset("to cuda cpu float double half long contiguous detach requires_grad_ type".split())
+_READ = "rank 0 reads these batches for all ranks, since what is made of them is known of whole ones only"
+_RUN = "each rank runs the model on its own rows of the batch, and gets all ranks' rows of the outputs"
+
+
+def assumed(context: Context) -> AssumedEdits | None:
+    """What is so of a script once rank 0 reads its batches for all ranks; None where its models cannot run on parts of them."""
+    facts, run = context.facts, context.facts.after
+    drawn = {o for o in facts.feeding if o.path == batch_source.DRAW}
+    if context.options.whole_batches == "never" or context.options.batch_size == "per-rank":
+        return None
+    if not facts.loaders or not facts.models or drawn.union(facts.loaders) != set(facts.feeding):
+        return None
+    if any("torch.autograd.grad" in c.func.paths() or c.func.paths() & IN_THREADS for c in run.trace.calls):
+        return None
+    forwards = {node for model in facts.models for node in model.forwards}
+    parts: dict[ast.expr, str] = {}
+    for forward in forwards:
+        rows = _rows(context, forward) if isinstance(forward, ast.Call) and _are_rows(run, run.value(forward)) else []
+        if isinstance(forward, ast.Call) and rows and facts.may_edit(forward):
+            parts[forward] = SEVERAL_IN_PARTS if _are_several(run, run.value(forward)) else IN_PARTS
+            parts |= dict.fromkeys(rows, _PART)
+        elif not _judges(run, forward, forwards):
+            return None
+    loaders = {o for n in parts for o in run.value(n).batches()}.union(facts.loaders) - drawn
+    editable = all(isinstance(o, New) and isinstance(o.node, ast.Call) and facts.may_edit(o.node) for o in loaders)
+    return AssumedEdits(read_by_rank_zero=frozenset(o.node for o in loaders), redistributed=parts) if parts and editable else None
+
+
+def _judges(run: Run, forward: ast.AST, forwards: Collection[ast.AST]) -> bool:
+    """Whether a forward is that of a loss, which takes what other forwards give: all ranks compute it of the whole batch."""
+    calls = [c for c in run.calls(forward) if not c.no_grad]
+    given = [{node for v in (*c.args, *c.keywords.values()) for _, node in v.of_kind("forward")} - {forward} for c in calls]
+    return bool(calls) and all(not nodes.isdisjoint(forwards) for nodes in given) and run.value(forward).scale != "sample"
+
+
+def computes_alike(context: Context) -> bool:
+    """Whether all ranks compute the same losses of the whole batches: from no draws of their own but those that models make or are fed."""
+    run, training = context.facts.after, context.facts.training_loops
+    losses = [loss_in(run, loop.backward.node) for loop in context.facts.loops]
+    fed = [run.value(n) for n, how in context.facts.base.redistributed.items() if how == _PART]
+    drawn = {n for loss in losses for n in loss.of_kind("drawn") if any(loop.node in training for c in run.calls(n) for loop in c.loops)}
+    return not drawn and not (any(loss.of_kind("unknown") for loss in losses) and any(v.of_kind("unknown") for v in fed))
+
+
+def _are_rows(run: Run, value: Value) -> bool:
+    """Whether a value is a tensor with rows for each sample, or a tuple, a list or a dict of such."""
+    inner: list[Value] = []
+    for obj in value.objs:
+        if isinstance(obj, Tup):
+            inner += obj.entries
+        elif isinstance(obj, New) and obj.path in ("list", "dict") and run.of(obj):
+            inner += run.of(obj).values()
+        else:
+            return False
+    alone = not inner or value.scale is not None
+    return all(_are_rows(run, v) for v in inner) and (not alone or is_rows(replace(_as_one(value), objs=frozenset())))
+
+
+def _as_one(value: Value) -> Value:
+    """A value, were it one row for each sample where it may be several."""
+    return replace(value, origins=without(value.origins, _SEVERAL))
+
+
+def _are_several(run: Run, value: Value) -> bool:
+    """Whether a value may have several rows for each sample, one after another."""
+    inner = [v for o in value.objs for v in (o.entries if isinstance(o, Tup) else run.of(o).values())]
+    return bool(value.of_kind(_SEVERAL)) or any(_are_several(run, v) for v in inner)
+
+
+def _rows(context: Context, node: ast.Call) -> list[ast.expr]:
+    """The arguments of a forward that hold a row for each sample; none where another one depends on the batch, too."""
+    out = []
+    if any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
+        return []
+    for given in (*node.args, *(k.value for k in node.keywords)):
+        value = context.facts.after.value(given)
+        noise = bool(value.of_kind("random")) and value.shape is not None and not value.batches()
+        if is_rows(_as_one(value)) or noise:
+            out.append(given)
+        elif value.batches() or value.of_kind("random") or value.of_kind("unknown"):
+            return []
+    return out if _counted(out) is not None else []
+
+
+def _counted(rows: list[ast.expr]) -> ast.expr | None:
+    """A name for some rows, by which they can be counted."""
+    for given in rows:
+        while isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute) and given.func.attr in _MOVES:
+            given = given.func.value
+        if isinstance(given, ast.Name):
+            return given
+    return None
+
+
+def changes(context: Context) -> Iterator[Change]:
+    """Let rank 0 read the loaders, and run the forwards on parts of their batches."""
+    base, tree = context.facts.base, context.tree
+    for node in tree.in_order([n for n in base.read_by_rank_zero if isinstance(n, ast.expr)]):
+        edit = Replace(node, f"{context.names['batches_of_rank_zero']}({{0}})", (node,))
+        yield Change(CODE, _READ, tree.shown, node, (edit,), level=Safety.NOTE, needs=("batches_of_rank_zero",))
+    for node in tree.in_order([n for n, how in base.redistributed.items() if how in (IN_PARTS, SEVERAL_IN_PARTS)]):
+        if isinstance(node, ast.Call):
+            yield _in_parts(context, node)
+
+
+def _in_parts(context: Context, node: ast.Call) -> Change:
+    names, parts = context.names, context.facts.base.redistributed
+    rows = [given for given in (*node.args, *(k.value for k in node.keywords)) if parts.get(given) == _PART]
+    counted = _counted(rows)
+    assert counted is not None
+    edits: list[Edit] = [Replace(given, f"{names['rows_of_rank']}({{0}})", (given,)) for given in rows]
+    several = ", several=True" * (parts[node] == SEVERAL_IN_PARTS)
+    text = f"{names['rows_of_all_ranks']}({{0}}, len({escaped(context.source(counted))}){several})"
+    edits.append(Replace(node, text, (node,)))
+    return Change(CODE, _RUN, context.tree.shown, node, tuple(edits), needs=("rows_of_rank", "rows_of_all_ranks"))
