@@ -17,13 +17,15 @@ from collections.abc import Collection, Iterator
 from ddpify.edits import Edit, Replace
 from ddpify.facts import batch_source
 from ddpify.facts.assumed import IN_PARTS, SEVERAL_IN_PARTS, AssumedEdits
+from ddpify.facts.library.flow import with_entries
 from ddpify.facts.model import New, Tup, Value
 from ddpify.facts.origins import without
 from ddpify.facts.runs import Run
 from ddpify.options import Options
 from ddpify.records import replace
-from ddpify.rules.base import Change, Example, Safety
+from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
+from ddpify.rules.data import batch_size
 from ddpify.rules.data.loader_call import escaped
 from ddpify.rules.data.sampler import IN_THREADS
 from ddpify.rules.loop.coupled_losses import is_rows, loss_in
@@ -63,6 +65,7 @@ EXAMPLES: tuple[Example, ...] = (
 
 _SEVERAL = "parts"
 _PART = "share"
+_OF_A_BATCH = ("random", "unknown", "sized", "share")  # what else than rows may be as long as a batch
 _MOVES = frozenset("to cuda cpu float double half long contiguous detach requires_grad_ type".split())
 _READ = "rank 0 reads these batches for all ranks, since what is made of them is known of whole ones only"
 _RUN = "each rank runs the model on its own rows of the batch, and gets all ranks' rows of the outputs"
@@ -78,6 +81,8 @@ def assumed(context: Context) -> AssumedEdits | None:
         return None
     if any("torch.autograd.grad" in c.func.paths() or c.func.paths() & IN_THREADS for c in run.trace.calls):
         return None
+    if any(_is_inside(context, item) for item in batch_size.changes(context)):
+        return None
     forwards = {node for model in facts.models for node in model.forwards}
     parts: dict[ast.expr, str] = {}
     for forward in forwards:
@@ -92,6 +97,12 @@ def assumed(context: Context) -> AssumedEdits | None:
     return AssumedEdits(read_by_rank_zero=frozenset(o.node for o in loaders), redistributed=parts) if parts and editable else None
 
 
+def _is_inside(context: Context, item: Change | Finding | Proof) -> bool:
+    """Whether a number that counts a batch's rows stands inside a forward, which has a part of them."""
+    places = ((context.facts.tree_of(f).shown, getattr(f, "lineno", 0), getattr(f, "end_lineno", 0)) for f in context.forwards)
+    return not isinstance(item, Proof) and any(file == item.file and first <= item.line <= last for file, first, last in places)
+
+
 def _judges(run: Run, forward: ast.AST, forwards: Collection[ast.AST]) -> bool:
     """Whether a forward is that of a loss, which takes what other forwards give: all ranks compute it of the whole batch."""
     calls = [c for c in run.calls(forward) if not c.no_grad]
@@ -100,12 +111,12 @@ def _judges(run: Run, forward: ast.AST, forwards: Collection[ast.AST]) -> bool:
 
 
 def computes_alike(context: Context) -> bool:
-    """Whether all ranks compute the same losses of the whole batches: from no draws of their own but those that models make or are fed."""
+    """Whether all ranks compute the same losses, of whole batches alone: from no draws of their own but those that models make or are fed."""
     run, training = context.facts.after, context.facts.training_loops
     losses = [loss_in(run, loop.backward.node) for loop in context.facts.loops]
     fed = [run.value(n) for n, how in context.facts.base.redistributed.items() if how == _PART]
     drawn = {n for loss in losses for n in loss.of_kind("drawn") if any(loop.node in training for c in run.calls(n) for loop in c.loops)}
-    return not drawn and not (any(loss.of_kind("unknown") for loss in losses) and any(v.of_kind("unknown") for v in fed))
+    return not drawn and not context.facts.feeding and not (any(loss.of_kind("unknown") for loss in losses) and any(v.of_kind("unknown") for v in fed))
 
 
 def _are_rows(run: Run, value: Value) -> bool:
@@ -143,7 +154,7 @@ def _rows(context: Context, node: ast.Call) -> list[ast.expr]:
         noise = bool(value.of_kind("random")) and value.shape is not None and not value.batches()
         if is_rows(_as_one(value)) or noise:
             out.append(given)
-        elif value.batches() or value.of_kind("random") or value.of_kind("unknown"):
+        elif any(v.batches() or any(map(v.of_kind, _OF_A_BATCH)) for v in with_entries([value])):
             return []
     return out if _counted(out) is not None else []
 
