@@ -107,6 +107,7 @@ EXAMPLES: tuple[Example, ...] = (
         "for x, y in val_loader:\n"
         "    shape = x.shape\n",
         frame="data",
+        options=Options(whole_batches="never"),
     ),
     Example(
         "a sampler that knows its rank",

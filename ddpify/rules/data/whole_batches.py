@@ -12,7 +12,7 @@ References: https://docs.pytorch.org/docs/stable/generated/torch.nn.DataParallel
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from ddpify.edits import Edit, Replace
 from ddpify.facts import batch_source
@@ -23,9 +23,9 @@ from ddpify.facts.origins import without
 from ddpify.facts.runs import Run
 from ddpify.options import Options
 from ddpify.records import replace
-from ddpify.rules.base import Change, Example, Finding, Proof, Safety
+from ddpify.rules.base import Change, Example, Finding, Safety
 from ddpify.rules.context import Context
-from ddpify.rules.data import batch_size
+from ddpify.rules.data import sizes
 from ddpify.rules.data.loader_call import escaped
 from ddpify.rules.data.sampler import IN_THREADS
 from ddpify.rules.loop.coupled_losses import is_rows, loss_in
@@ -71,8 +71,11 @@ _READ = "rank 0 reads these batches for all ranks, since what is made of them is
 _RUN = "each rank runs the model on its own rows of the batch, and gets all ranks' rows of the outputs"
 
 
-def assumed(context: Context) -> AssumedEdits | None:
-    """What is so of a script once rank 0 reads its batches for all ranks; None where its models cannot run on parts of them."""
+def assumed(context: Context, found: Iterable[Change | Finding]) -> AssumedEdits | None:
+    """What is so of a script once rank 0 reads its batches for all ranks; None where its models cannot run on parts of them.
+
+    `found` is what else would be changed, or left to do.
+    """
     facts, run = context.facts, context.facts.after
     drawn = {o for o in facts.feeding if o.path == batch_source.DRAW}
     if context.options.whole_batches == "never" or context.options.batch_size == "per-rank":
@@ -81,7 +84,7 @@ def assumed(context: Context) -> AssumedEdits | None:
         return None
     if any("torch.autograd.grad" in c.func.paths() or c.func.paths() & IN_THREADS for c in run.trace.calls):
         return None
-    if any(_is_inside(context, item) for item in batch_size.changes(context)):
+    if any(_is_inside(context, item) for item in found if item.code == sizes.CODE):
         return None
     forwards = {node for model in facts.models for node in model.forwards}
     parts: dict[ast.expr, str] = {}
@@ -97,10 +100,10 @@ def assumed(context: Context) -> AssumedEdits | None:
     return AssumedEdits(read_by_rank_zero=frozenset(o.node for o in loaders), redistributed=parts) if parts and editable else None
 
 
-def _is_inside(context: Context, item: Change | Finding | Proof) -> bool:
+def _is_inside(context: Context, item: Change | Finding) -> bool:
     """Whether a number that counts a batch's rows stands inside a forward, which has a part of them."""
     places = ((context.facts.tree_of(f).shown, getattr(f, "lineno", 0), getattr(f, "end_lineno", 0)) for f in context.forwards)
-    return not isinstance(item, Proof) and any(file == item.file and first <= item.line <= last for file, first, last in places)
+    return any(file == item.file and first <= item.line <= last for file, first, last in places)
 
 
 def _judges(run: Run, forward: ast.AST, forwards: Collection[ast.AST]) -> bool:
@@ -111,12 +114,16 @@ def _judges(run: Run, forward: ast.AST, forwards: Collection[ast.AST]) -> bool:
 
 
 def computes_alike(context: Context) -> bool:
-    """Whether all ranks compute the same losses, of whole batches alone: from no draws of their own but those that models make or are fed."""
+    """Whether all ranks compute the same losses, of whole batches alone: from no draws but those that models make or are fed."""
     run, training = context.facts.after, context.facts.training_loops
     losses = [loss_in(run, loop.backward.node) for loop in context.facts.loops]
     fed = [run.value(n) for n, how in context.facts.base.redistributed.items() if how == _PART]
     drawn = {n for loss in losses for n in loss.of_kind("drawn") if any(loop.node in training for c in run.calls(n) for loop in c.loops)}
-    return not drawn and not context.facts.feeding and not (any(loss.of_kind("unknown") for loss in losses) and any(v.of_kind("unknown") for v in fed))
+    return (
+        not drawn
+        and not context.facts.feeding
+        and not (any(loss.of_kind("unknown") for loss in losses) and any(v.of_kind("unknown") for v in fed))
+    )
 
 
 def _are_rows(run: Run, value: Value) -> bool:
