@@ -15,10 +15,10 @@ import ast
 from collections.abc import Collection, Iterable, Iterator
 
 from ddpify.edits import Edit, Replace
-from ddpify.facts import batch_source
+from ddpify.facts import batch_source, library
 from ddpify.facts.assumed import IN_PARTS, SEVERAL_IN_PARTS, AssumedEdits
 from ddpify.facts.library.flow import with_entries
-from ddpify.facts.model import New, Tup, Value
+from ddpify.facts.model import Call, New, Tup, Value
 from ddpify.facts.origins import without
 from ddpify.facts.runs import Run
 from ddpify.options import Options
@@ -64,6 +64,7 @@ EXAMPLES: tuple[Example, ...] = (
 )  # fmt: skip
 
 _SEVERAL = "parts"
+_WRAPPERS = library.WRAPPERS | {library.DATAPARALLEL}
 _PART = "share"
 _OF_A_BATCH = ("random", "unknown", "sized", "share")  # what else than rows may be as long as a batch
 _MOVES = frozenset("to cuda cpu float double half long contiguous detach requires_grad_ type".split())
@@ -83,6 +84,8 @@ def assumed(context: Context, found: Iterable[Change | Finding]) -> AssumedEdits
     if not facts.loaders or not facts.models or drawn.union(facts.loaders) != set(facts.feeding):
         return None
     if any("torch.autograd.grad" in c.func.paths() or c.func.paths() & IN_THREADS for c in run.trace.calls):
+        return None
+    if facts.trained_methods or any(_runs_models(context, call) for call in run.trace.calls):
         return None
     if any(_is_inside(context, item) for item in found if item.code == sizes.CODE):
         return None
@@ -106,11 +109,22 @@ def _is_inside(context: Context, item: Change | Finding) -> bool:
     return any(file == item.file and first <= item.line <= last for file, first, last in places)
 
 
+def _runs_models(context: Context, call: Call) -> bool:
+    """Whether something that is not followed may run a trained model, over this batch or over several GPUs."""
+    if any(p.startswith("torch.nn.parallel.") and p not in _WRAPPERS for p in call.func.paths()):
+        return True
+    given = (*call.args, *call.keywords.values())
+    models = {o for model in context.facts.models for o in model.objs}
+    runs = any(v.batches() for v in given) and any(context.facts.after.unwrap(v) & models for v in given)
+    return runs and not call.no_grad and not call.func.functions()
+
+
 def _judges(run: Run, forward: ast.AST, forwards: Collection[ast.AST]) -> bool:
     """Whether a forward is that of a loss, which takes what other forwards give: all ranks compute it of the whole batch."""
     calls = [c for c in run.calls(forward) if not c.no_grad]
     given = [{node for v in (*c.args, *c.keywords.values()) for _, node in v.of_kind("forward")} - {forward} for c in calls]
-    return bool(calls) and all(not nodes.isdisjoint(forwards) for nodes in given) and run.value(forward).scale != "sample"
+    number = not run.value(forward).objs and run.value(forward).scale != "sample"
+    return number and bool(calls) and all(not nodes.isdisjoint(forwards) for nodes in given)
 
 
 def computes_alike(context: Context) -> bool:
