@@ -9,9 +9,10 @@ import re
 from collections.abc import Iterator
 
 from ddpify.edits import Edit, FreshName, InsertBefore, Replace
+from ddpify.facts.assumed import READERS
 from ddpify.facts.effects import Effects
-from ddpify.facts.model import Lit
-from ddpify.facts.tree import calls_in, children, last_name
+from ddpify.facts.model import Lit, New, Obj
+from ddpify.facts.tree import arguments, calls_in, children, last_name
 from ddpify.records import dataclass
 from ddpify.rules.context import Context
 from ddpify.rules.io.stored_losses import stored_numbers
@@ -61,9 +62,19 @@ class Required:
 
     def _is_required(self, node: ast.expr, top: ast.AST | None) -> bool:
         """Whether all ranks must evaluate an expression for what it is itself."""
-        if node in self.context.assumed.redistributed:
+        if node in self.context.assumed.redistributed or self._reads_for_all(node):
             return True
         return node in stored_numbers(self.context)[0] or (isinstance(node, ast.Call) and node is not top and self._is_collective(node))
+
+    def _reads_for_all(self, node: ast.expr) -> bool:
+        """Whether batches are read here, or may be where this is handed to, of a loader that rank 0 reads for all ranks."""
+        whole = self.context.facts.whole_loaders
+        if not whole or not any(o in whole or _is_reader(o) for over in self.run.iterated(self.run.value(node)) for o in over.objs):
+            return False
+        up = self.context.facts.tree_of(node).parent.get(node)
+        if isinstance(up, ast.Call):
+            return node in arguments(up) and "len" not in self.run.value(up.func).paths()
+        return isinstance(up, (ast.For, ast.AsyncFor, ast.comprehension)) and up.iter is node
 
     def _draws(self, iterable: ast.expr) -> bool:
         return any(self.run.is_loader(o) for o in self.run.value(iterable).objs)
@@ -75,6 +86,11 @@ class Required:
         if not self.run.calls(node):  # never seen to run: nothing is known of it
             return not (isinstance(node.func, ast.Attribute) or (isinstance(node.func, ast.Name) and node.func.id in _PLAIN))
         return self.effects.has_side_effects(node)
+
+
+def _is_reader(obj: Obj) -> bool:
+    """Whether an object of the converted script gives all ranks what rank 0 reads."""
+    return isinstance(obj, New) and obj.cls is not None and obj.cls.node.name in READERS
 
 
 def chain(context: Context, node: ast.expr, top: ast.AST) -> ast.expr:
