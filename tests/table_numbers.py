@@ -4436,3 +4436,35 @@ SCRIPTS["the worst loss of all epochs"] = Script(
     """,
     same=("worst",),
 )
+
+SCRIPTS["what is shown and written of batches beside the training, and a number that fades"] = Script(
+    """
+    loader = DataLoader(TensorDataset(x[:42], y[:42]), batch_size=6, shuffle=False)
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+
+
+    def show():
+        for rows, kinds in loader:
+            print("mean %.5f" % rows.mean().item())
+            break
+
+
+    show()
+    fading = 0.0
+    for rows, kinds in loader:
+        losses = F.cross_entropy(net(rows), kinds, reduction="none")
+        sgd.zero_grad()
+        losses.mean().backward()
+        sgd.step()
+        fading = 0.9 * fading + 0.1 * losses.max().item()
+    print("fading %.5f" % fading)
+    for i, (rows, kinds) in enumerate(loader):
+        print("sum", i, "%.5f" % rows.sum().item())
+    with open("sums.txt", "w") as sums:
+        for rows, kinds in loader:
+            sums.write("%.5f\\n" % rows.sum().item())
+    print("first %.5f" % next(iter(loader))[0].sum().item(), ["%.5f" % rows.sum().item() for rows, _ in loader])
+    """,
+    told=("DDP404",),
+)

@@ -2,6 +2,7 @@
 
 WHOLE = frozenset(
     (
+        "what is shown and written of batches beside the training, and a number that fades",
         "a balance of two losses, bounded where a batch says so",
         "a balance of two losses, moved by a number that is chosen where they are apart",
         "a batch's largest score taken sample by sample",
