@@ -62,6 +62,9 @@ _ALONE = {  # what a function that asks other ranks does where there are none
     "average_gradients": "return",
     "start_alike": "return",
 }
+_ITERATES_ALONE = {  # of a class that reads for the other ranks, by the line of its `__iter__` at which that begins
+    "batches_of_rank_zero": ("        read, part = ", "yield from self.batches"),
+}
 # What is done where there is a process group, and left out else, since scripts that are not converted use the module, too.
 _IF_JOINED = frozenset(("DDP201", "DDP304", "DDP305", "DDP401", "DDP504"))
 _IN_WORKERS = frozenset(("DDP104",))  # what is changed where no line of the script leads, but a loader's workers do
@@ -251,6 +254,10 @@ def _is_used(line: str, text: str) -> bool:
 
 def _alone(context: Context, key: str, text: str) -> str:
     """A function that also works where there is no process group."""
+    if key in _ITERATES_ALONE:
+        line, instead = _ITERATES_ALONE[key]
+        alone = f"        if not {context.names['dist']}.is_initialized():\n            {instead}\n            return\n"
+        return text.replace(line, alone + line)
     if key not in _ALONE:
         return text
     before, define, function = text.rpartition("\ndef ") if not text.startswith("def ") else ("", "", text)  # a class may come first
