@@ -4468,3 +4468,64 @@ SCRIPTS["what is shown and written of batches beside the training, and a number 
     """,
     told=("DDP404",),
 )
+
+SCRIPTS["several rows for each token of a sentence, and a number that fades"] = Script(
+    """
+    class Words(Dataset):
+        def __len__(self):
+            return 42
+
+        def __getitem__(self, i):
+            return torch.arange(i, i + 5) % 9, torch.arange(i, i + 5) % 4
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words, self.out = nn.Embedding(9, 6), nn.Linear(6, 4)
+
+        def forward(self, rows):
+            return self.out(self.words(rows)).view(-1, 4)
+
+
+    loader = DataLoader(Words(), batch_size=6, shuffle=True)
+    net = Net()
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    fading = 0.0
+    for epoch in range(2):
+        for words, tags in loader:
+            losses = F.cross_entropy(net(words), tags.view(-1), reduction="none")
+            sgd.zero_grad()
+            losses.mean().backward()
+            sgd.step()
+            fading = 0.9 * fading + 0.1 * losses.max().item()
+    print("fading %.6f" % fading)
+    """,
+    told=("DDP404",),
+)
+
+SCRIPTS["two networks, one of which judges the other, and a number that fades"] = Script(
+    """
+    loader = DataLoader(TensorDataset(x[:42]), batch_size=6, shuffle=True)
+    maker = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 8))
+    judge = nn.Sequential(nn.Linear(8, 6), nn.Tanh(), nn.Linear(6, 1))
+    makes, judges = torch.optim.SGD(maker.parameters(), lr=0.1), torch.optim.SGD(judge.parameters(), lr=0.1)
+    fading = 0.0
+    for epoch in range(2):
+        for (rows,) in loader:
+            seeds = rows[:, :3] * 0.5
+            fake = maker(seeds)
+            judges.zero_grad()
+            loss = (judge(fake.detach()) - judge(rows)).pow(2).mean() + judge(rows).std()
+            loss.backward()
+            judges.step()
+            makes.zero_grad()
+            score = judge(fake)
+            weights = 0.01 * sum(p.pow(2).sum() for p in maker.parameters())
+            (-score.mean() + score.max() + 0.1 * (fake - rows).abs().max() + weights).backward()
+            makes.step()
+            fading = 0.9 * fading + 0.1 * loss.item()
+    print("fading %.6f" % fading)
+    """,
+    told=("DDP404",),
+)

@@ -2,6 +2,8 @@
 
 WHOLE = frozenset(
     (
+        "several rows for each token of a sentence, and a number that fades",
+        "two networks, one of which judges the other, and a number that fades",
         "what is shown and written of batches beside the training, and a number that fades",
         "a balance of two losses, bounded where a batch says so",
         "a balance of two losses, moved by a number that is chosen where they are apart",
