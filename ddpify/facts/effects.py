@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from ddpify.facts.collect import Facts
 from ddpify.facts.fetched import fetches
+from ddpify.facts.library import clips
 from ddpify.facts.library import effects as rows
 from ddpify.facts.library.row import row_of
 from ddpify.facts.model import Call, Ext, Func, Lit, Method, New, Obj, Part, Store, Value, library_bases
@@ -224,6 +225,8 @@ class Effects:
     def _call_has_side_effects(self, call: Call, root: ast.AST) -> bool:
         paths, run = call.func.paths(), self.facts.after
         if paths & {"next", "input"} or any(map(_draws_or_communicates, paths)) or self._draws_batches(call, root) or fetches(call):
+            return True
+        if any(clips(p) or (p.endswith("_") and not p.endswith("__")) for p in paths):  # in place, by torch's names
             return True
         if paths & {"setattr", "delattr"} and call.args and self._changes(call.args[0], call.node.args[0], root):
             return True

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 
 from ddpify.placement.shape import COUPLED, MISSING, NO_CLAIM, ROWS, UNKNOWN, Argument, Result, Shape, Use, broadcast, shape_of
-from ddpify.placement.transfer import PARTS, REORDERED, WHOLE, Rule, of_constants, together
+from ddpify.placement.transfer import JOINED, PARTS, REORDERED, WHOLE, Rule, of_constants, together
 
 
 def _numbers(use: Use, *names: str) -> tuple[Argument, ...]:
@@ -263,7 +263,8 @@ def repeated(use: Use) -> Result:
     own = times[shape.axis + more] if shape.axis + more < len(times) else MISSING
     if any(t.scale == "count" for t in times):
         return COUPLED
-    return NO_CLAIM if own is MISSING or own.literal is None else Result(x.scale, shape.resized(more, shape.axis + more))
+    marks = JOINED if more == 0 and shape.axis == 0 and own.literal != 1 else frozenset()
+    return NO_CLAIM if own is MISSING or own.literal is None else Result(x.scale, shape.resized(more, shape.axis + more), marks)
 
 
 def expanded(use: Use) -> Result:
@@ -343,7 +344,9 @@ def joined(use: Use) -> Result:
     side = use.side(shape, 0 if dim is MISSING else dim.literal) if shape is not None else None
     if shape is None or side is None:
         return NO_CLAIM
-    return NO_CLAIM if side == 0 and len(rows) < len(items) else Result(rows[0].scale, shape.resized())
+    if side == 0 and len(rows) < len(items):
+        return NO_CLAIM
+    return Result(rows[0].scale, shape.resized(), JOINED if side == 0 and len(rows) > 1 else frozenset())
 
 
 def stacked(use: Use) -> Result:

@@ -97,7 +97,8 @@ class Argument(NamedTuple):
 
 class Result(NamedTuple):
     """What an operation gives. `marks`: "coupled" where samples meet, "reordered" where rows are in another order or several make a sample,
-    "parts" where each sample is cut into rows that follow one another, "whole samples" where such rows make one row for each again.
+    "parts" where each sample is cut into rows that follow one another, "whole samples" where such rows make one row for each again,
+    "joined" where the rows of several tensors follow one another.
 
     `parts` are the results of one that gives a tuple of different ones. The claim holds where `needs` are met; `shows` are the numbers
     of dimensions without which the operation would fail.

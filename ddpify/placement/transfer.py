@@ -30,6 +30,7 @@ from ddpify.placement.shape import (
 Rule: TypeAlias = "Callable[[Use], Result]"
 REORDERED = frozenset(("reordered",))
 PARTS = frozenset(("parts",))
+JOINED = frozenset(("joined",))
 WHOLE = frozenset(("whole samples",))
 FRACTION = frozenset(("fraction",))  # a part of the number of samples, of which a rank's share may be no whole number
 OFFSET = frozenset(("offset",))  # a total and a constant, which totals over ranks would count several times

@@ -18,7 +18,7 @@ from ddpify.edits import Edit, Replace
 from ddpify.facts import batch_source, library
 from ddpify.facts.assumed import IN_PARTS, SEVERAL_IN_PARTS, AssumedEdits
 from ddpify.facts.library.flow import with_entries
-from ddpify.facts.model import Call, New, Tup, Value
+from ddpify.facts.model import Call, New, Part, Tup, Value
 from ddpify.facts.origins import without
 from ddpify.facts.runs import Run
 from ddpify.options import Options
@@ -67,6 +67,7 @@ _SEVERAL = "parts"
 _WRAPPERS = library.WRAPPERS | {library.DATAPARALLEL}
 _PART = "share"
 _OF_A_BATCH = ("random", "unknown", "sized", "share")  # what else than rows may be as long as a batch
+_GRADIENTS = ("grad", "register_hook")
 _MOVES = frozenset("to cuda cpu float double half long contiguous detach requires_grad_ type".split())
 _READ = "rank 0 reads these batches for all ranks, since what is made of them is known of whole ones only"
 _RUN = "each rank runs the model on its own rows of the batch, and gets all ranks' rows of the outputs"
@@ -85,6 +86,8 @@ def assumed(context: Context, found: Iterable[Change | Finding]) -> AssumedEdits
         return None
     if any("torch.autograd.grad" in c.func.paths() or c.func.paths() & IN_THREADS for c in run.trace.calls):
         return None
+    if _reads_gradients(context) or _asks_for_class(run):
+        return None
     if facts.trained_methods or any(_runs_models(context, call) for call in run.trace.calls):
         return None
     if any(_is_inside(context, item) for item in found if item.code == sizes.CODE):
@@ -93,6 +96,7 @@ def assumed(context: Context, found: Iterable[Change | Finding]) -> AssumedEdits
     parts: dict[ast.expr, str] = {}
     for forward in forwards:
         rows = _rows(context, forward) if isinstance(forward, ast.Call) and _are_rows(run, run.value(forward)) else []
+        rows = rows if all(_as_many(run, run.value(given), run.value(forward)) for given in rows) else []
         if isinstance(forward, ast.Call) and rows and facts.may_edit(forward):
             parts[forward] = SEVERAL_IN_PARTS if _are_several(run, run.value(forward)) else IN_PARTS
             parts |= dict.fromkeys(rows, _PART)
@@ -117,6 +121,30 @@ def _runs_models(context: Context, call: Call) -> bool:
     models = {o for model in context.facts.models for o in model.objs}
     runs = any(v.batches() for v in given) and any(context.facts.after.unwrap(v) & models for v in given)
     return runs and not call.no_grad and not call.func.functions()
+
+
+def _reads_gradients(context: Context) -> bool:
+    """Whether gradients are read of something else than parameters: a rank has them of its own rows only."""
+    run = context.facts.after
+    read = [n.value for tree in context.facts.trees.values() for n in tree.nodes() if isinstance(n, ast.Attribute) and n.attr in _GRADIENTS]
+    values = [run.value(n) for n in read if n in run.trace.values]
+    return any(v.batches() or not (v.of_kind("parameters") or any(isinstance(o, Part) for o in v.objs)) for v in values)
+
+
+def _asks_for_class(run: Run) -> bool:
+    """Whether a script asks of what class a loader is, or has a function called for each of its batches, nobody knows when."""
+    asked = [c for c in run.trace.calls if c.func.paths() & {"isinstance", "type", "map", "filter"}]
+    return any(run.is_loader(o) for c in asked for given in c.args for o in given.objs)
+
+
+def _as_many(run: Run, given: Value, made: Value) -> bool:
+    """Whether a model may be given some of the rows: none are several tensors', and rows that are cut already are not put together."""
+    inner = [v for o in made.objs for v in (o.entries if isinstance(o, Tup) else run.of(o).values())]
+    if inner:
+        return all(_as_many(run, given, v) for v in inner)
+    if given.of_kind("joined") or made.of_kind("joined"):
+        return False
+    return not given.of_kind(_SEVERAL) or given.of_kind(_SEVERAL) == made.of_kind(_SEVERAL)
 
 
 def _judges(run: Run, forward: ast.AST, forwards: Collection[ast.AST]) -> bool:
@@ -144,7 +172,7 @@ def _are_rows(run: Run, value: Value) -> bool:
     """Whether a value is a tensor with rows for each sample, or a tuple, a list or a dict of such."""
     inner: list[Value] = []
     for obj in value.objs:
-        if isinstance(obj, Tup):
+        if isinstance(obj, Tup) and not obj.names:
             inner += obj.entries
         elif isinstance(obj, New) and obj.path in ("list", "dict") and run.of(obj):
             inner += run.of(obj).values()
@@ -172,8 +200,7 @@ def _rows(context: Context, node: ast.Call) -> list[ast.expr]:
         return []
     for given in (*node.args, *(k.value for k in node.keywords)):
         value = context.facts.after.value(given)
-        noise = bool(value.of_kind("random")) and value.shape is not None and not value.batches()
-        if is_rows(_as_one(value)) or noise:
+        if is_rows(_as_one(value)):
             out.append(given)
         elif any(v.batches() or any(map(v.of_kind, _OF_A_BATCH)) for v in with_entries([value])):
             return []

@@ -44,6 +44,10 @@ class Required:
         """Whether something inside must happen on every rank."""
         return bool(self.parts(node))
 
+    def any_of_loop(self, loop: ast.For) -> bool:
+        """Whether a loop draws from a loader, or something in what it iterates over must happen on every rank."""
+        return self._draws(loop.iter) or self.any(loop.iter)
+
     def parts(self, node: ast.AST, top: ast.AST | None = None) -> list[Part]:
         """The outermost expressions that all ranks must evaluate, in the order in which they are; the call `top` itself may be output."""
         if isinstance(node, (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)):
@@ -77,11 +81,14 @@ class Required:
         return isinstance(up, (ast.For, ast.AsyncFor, ast.comprehension)) and up.iter is node
 
     def _draws(self, iterable: ast.expr) -> bool:
-        return any(self.run.is_loader(o) for o in self.run.value(iterable).objs)
+        return self.run.feeds(self.run.value(iterable))
 
     def _is_collective(self, node: ast.Call) -> bool:
         """Whether a call must be made by all ranks."""
         if node in self.context.collective_call_sites:
+            return True
+        lazy = [a for a in arguments(node) if isinstance(a, ast.GeneratorExp)]
+        if any(self.parts(a) for a in lazy):  # the call runs it
             return True
         if not self.run.calls(node):  # never seen to run: nothing is known of it
             return not (isinstance(node.func, ast.Attribute) or (isinstance(node.func, ast.Name) and node.func.id in _PLAIN))

@@ -174,8 +174,7 @@ class Guards:
             case ast.If():
                 return not self.required.any(statement.test) and self._only_output_inside(statement)
             case ast.For():
-                draws = any(self.run.is_loader(o) for o in self.run.value(statement.iter).objs)
-                free = not draws and not statement.orelse and not self.required.any(statement.iter)
+                free = not statement.orelse and not self.required.any_of_loop(statement)
                 return free and self._only_output_inside(statement)
             case ast.With():
                 opens = all(map(self._opens, statement.items))
@@ -201,9 +200,8 @@ class Guards:
             named = {n.id for n in ast.walk(call) if isinstance(n, ast.Name)}
             return (bool(named & handles) and not self.required.any(call)) or self.only_outputs(statement)
         if isinstance(statement, (ast.For, ast.If)):
-            return not self.required.any(statement.iter if isinstance(statement, ast.For) else statement.test) and all(
-                self._writes_in(s, block) for s in (*statement.body, *statement.orelse)
-            )
+            required = self.required.any_of_loop(statement) if isinstance(statement, ast.For) else self.required.any(statement.test)
+            return not required and all(self._writes_in(s, block) for s in (*statement.body, *statement.orelse))
         if isinstance(statement, ast.Assign):  # writer = csv.writer(f), f["rows"] = rows
             names = all(isinstance(n, (ast.Name, ast.Tuple)) or _element_of(n, handles) for n in statement.targets)
             return names and not self.required.any(statement.value)

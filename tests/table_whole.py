@@ -1,0 +1,93 @@
+"""Scripts of which rank 0 might read whole batches for all ranks, and what stands in the way, or must then be right."""
+
+from scripts import Script
+
+_KEPT = """
+def kept(samples):
+    chosen = [s for s in samples if s[0].sum() > -0.5]
+    return torch.stack([s[0] for s in chosen]), torch.stack([s[1] for s in chosen])
+
+
+"""
+_LOOP = """
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+loader = DataLoader(TensorDataset(x, y), batch_size=10, collate_fn=kept)
+%s
+for epoch in range(3):
+    for data, target in loader:
+%s
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    print("loss", "%%.6f" %% loss.item())
+"""
+_NET = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(8, 16)
+        self.last = nn.Linear(16, 2)
+
+    def forward(self, x%s):
+        %s
+
+
+"""
+_OUT = "return self.last(torch.relu(self.first(x)))"
+_LOSS = "loss = F.cross_entropy(model(data), target)"
+
+
+def _script(step: str = _LOSS, before: str = "", forward: str = _OUT, more: str = "", told: tuple[str, ...] = ("DDP402",)) -> Script:
+    lines = "\n".join(" " * 8 + line for line in step.splitlines())
+    return Script(_KEPT + _NET % (more, forward) + _LOOP % (before, lines), told=told)
+
+
+SCRIPTS = {
+    "gradients of the samples are read": _script(
+        "data.requires_grad_(True)\nfirst = F.cross_entropy(model(data), target)\nfirst.backward()\n"
+        "moved = (data + 0.1 * data.grad).detach()\nloss = F.cross_entropy(model(moved), target)"
+    ),
+    "a named tuple that a model gives": _script(
+        "out = model(data)\nloss = F.cross_entropy(out.scores, target) + out.hidden.mean()",
+        forward="hidden = self.first(x)\n        return Out(self.last(hidden), hidden)",
+        before="import collections\nOut = collections.namedtuple('Out', 'scores hidden')",
+    ),
+    "rows of the samples and of their opposites after one another": _script(
+        "loss = F.cross_entropy(model(data), torch.cat([target, target]))",
+        forward="return self.last(torch.relu(self.first(torch.cat([x, -x]))))",
+    ),
+    "rows of the samples, repeated": _script(
+        "loss = F.cross_entropy(model(data), target.repeat(2))",
+        forward="return self.last(torch.relu(self.first(x.repeat(2, 1))))",
+    ),
+    "random weights of the entries that a model is given beside the samples": _script(
+        "loss = F.cross_entropy(model(data, w=weights), target)",
+        before="weights = torch.rand(16)",
+        forward="return self.last(torch.relu(self.first(x)) * w)",
+        more=", w",
+    ),
+    "pieces of samples that a model puts together": _script(
+        "pieces = torch.cat([data, data], 1).view(-1, 8)\nloss = F.cross_entropy(model(pieces), target)",
+        forward="return self.last(self.first(x).view(-1, 2, 16).mean(1))",
+    ),
+    "a loader of a class that is asked for": _script(before="assert isinstance(loader, DataLoader)"),
+    "a file of what a loop over the loader finds": _script(
+        before="with open('sums.txt', 'w') as file:\n    for data, _ in loader:\n        file.write(str(float(data.sum())))"
+    ),
+    "printed numbers of a loader's batches, added up as they come": _script(before="print(sum(len(data) for data, _ in loader))"),
+    "a norm that is printed where gradients are clipped": Script(
+        """
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        loader = DataLoader(TensorDataset(x, y), batch_size=4)
+        for epoch in range(2):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data), target).backward()
+                print("norm", "%.6f" % nn.utils.clip_grad_norm_(model.parameters(), 0.1))
+                optimizer.step()
+        """,
+        same=("norm",),
+    ),
+}
