@@ -2,6 +2,8 @@
 
 WHOLE = frozenset(
     (
+        "a pool of earlier images that others look into",
+        "fakes from a pool of earlier ones",
         "several rows for each token of a sentence, and a number that fades",
         "two networks, one of which judges the other, and a number that fades",
         "what is shown and written of batches beside the training, and a number that fades",

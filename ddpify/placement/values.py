@@ -21,6 +21,14 @@ _OPS: dict[Scale, Op] = {
 }
 
 
+def is_rows(value: Value, several: bool = False) -> bool:
+    """Whether a value is a tensor with one row for each sample in its first dimension; with `several`, or that many one after another."""
+    if any(map(value.of_kind, ("reordered", "decided"))) or (value.of_kind("parts") and not several):
+        return False
+    first = value.shape is None or (value.shape.axis == 0 and not value.shape.places)
+    return value.scale == "sample" and first and not value.objs
+
+
 def placement(value: Value, sharded: Collection[object]) -> Placement:
     """How a value differs between ranks where the loaders `sharded` give each rank its own share of the data."""
     unknown = value.of_kind("unknown")

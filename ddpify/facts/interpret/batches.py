@@ -9,9 +9,10 @@ from ddpify.facts.assumed import WHOLE_BATCHES
 from ddpify.facts.batch_source import DRAW, PATHS, SLICE, BatchSource
 from ddpify.facts.interpret.literals import marked_as_sized
 from ddpify.facts.interpret.state import ELEMENT, Interpreter
-from ddpify.facts.model import NOTHING, Lit, New, Obj, Tup, Value, just
+from ddpify.facts.model import NOTHING, Lit, New, Obj, Tup, Value, just, origins_of
 from ddpify.facts.origins import Origin, only, without
 from ddpify.placement.shape import Shape
+from ddpify.placement.values import is_rows
 
 _SIDE_BY_SIDE = {"columns": Shape(None, 2, 1), "lines": Shape(None, 2, 0)}  # sequences, and their steps
 _KEPT_BY_CUTS = frozenset(("forward", "batch", "decided", "time", "listing"))
@@ -62,15 +63,41 @@ def read_by_rank_zero(run: Interpreter, loaders: Value) -> None:
         run.memory[obj, WHOLE_BATCHES] = just(Lit(True))
 
 
-def gathered(run: Interpreter, node: ast.AST, value: Value) -> Value:
-    """All ranks' rows of what a forward gives, alone or in containers."""
+def gathered(run: Interpreter, node: ast.AST, value: Value, several: bool = True) -> Value:
+    """All ranks' rows of what a forward gives, alone or in containers; "mixed", where some of it is no row for each sample."""
+    if _all_rows(run, value, several):
+        return _gathered(run, node, value)
+    return Value(frozenset(), origins_of(library.with_entries([value])) | {Origin("mixed", node)}, "other")
+
+
+def _all_rows(run: Interpreter, value: Value, several: bool, depth: int = 4) -> bool:
+    """Whether a value is rows, or a container of such; with `several`, there may be more than one for each sample."""
+    inner = [v for obj in value.objs for v in _held(run, obj) or (NOTHING,)]
+    alone = not inner or value.scale is not None
+    if (
+        not depth
+        or value.of_kind("joined")
+        or (alone and not is_rows(Value(frozenset(), value.origins, value.scale, value.shape), several))
+    ):
+        return False
+    return all(_all_rows(run, v, several, depth - 1) for v in inner)
+
+
+def _held(run: Interpreter, obj: Obj) -> list[Value]:
+    """What a tuple, a list or a dict holds; nothing of anything else."""
+    if isinstance(obj, Tup):
+        return [] if obj.names else list(obj.entries)
+    return [v for _, v in run.memory.of(obj)] if isinstance(obj, New) and obj.path in ("list", "dict") else []
+
+
+def _gathered(run: Interpreter, node: ast.AST, value: Value) -> Value:
     objs: set[Obj] = set()
     for obj in value.objs:
         if isinstance(obj, Tup):
-            objs.add(obj.each(lambda entry: gathered(run, node, entry)))
-        elif isinstance(obj, New) and obj.path in ("list", "dict"):
+            objs.add(obj.each(lambda entry: _gathered(run, node, entry)))
+        elif isinstance(obj, New):
             made = run.objects.new(obj.path, node, run.stack)
             for name, entry in list(run.memory.of(obj)):
-                run.memory[made, name] = gathered(run, node, entry)
+                run.memory[made, name] = _gathered(run, node, entry)
             objs.add(made)
     return Value(frozenset(objs), library.whole(value).origins, None, value.shape)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from ddpify import comments
 from ddpify.facts import library, tensors
-from ddpify.facts.assumed import GRADED, IN_PARTS
+from ddpify.facts.assumed import GRADED, IN_PARTS, SEVERAL_IN_PARTS
 from ddpify.facts.interpret import (
     assignment,
     attributes,
@@ -190,7 +190,7 @@ class Machine(Interpreter):
         if how in _GRADED:
             how = None if self.no_grad else _GRADED[how]
         if how is not None and how.startswith(IN_PARTS):
-            return gathered(self, node, value)
+            return gathered(self, node, value, how == SEVERAL_IN_PARTS)
         return value if how is None else _turn(value, how, node)
 
 

@@ -17,7 +17,7 @@ from ddpify.facts.library.compared import compared
 from ddpify.facts.library.constructors import construct, construction, is_optimizer, optimizer_path
 from ddpify.facts.library.containers import put
 from ddpify.facts.library.effects import EFFECTS as EFFECTS
-from ddpify.facts.library.flow import agreed, gradient_of, mixed, same_rows, share_of, weight, whole
+from ddpify.facts.library.flow import agreed, gradient_of, mixed, same_rows, share_of, weight, whole, with_entries
 from ddpify.facts.library.generic import instance
 from ddpify.facts.library.layers import allocates, bare, clips, has_parameters
 from ddpify.facts.library.methods import call_method

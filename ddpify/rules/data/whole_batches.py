@@ -19,16 +19,15 @@ from ddpify.facts import batch_source, library
 from ddpify.facts.assumed import IN_PARTS, SEVERAL_IN_PARTS, AssumedEdits
 from ddpify.facts.library.flow import with_entries
 from ddpify.facts.model import Call, New, Part, Tup, Value
-from ddpify.facts.origins import without
 from ddpify.facts.runs import Run
 from ddpify.options import Options
-from ddpify.records import replace
+from ddpify.placement.values import is_rows
 from ddpify.rules.base import Change, Example, Finding, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.data import sizes
 from ddpify.rules.data.loader_call import escaped
 from ddpify.rules.data.sampler import IN_THREADS
-from ddpify.rules.loop.coupled_losses import is_rows, loss_in
+from ddpify.rules.loop.coupled_losses import loss_in
 
 CODE = "DDP308"
 TITLE = "run models on parts of whole batches"
@@ -63,11 +62,11 @@ EXAMPLES: tuple[Example, ...] = (
     ),
 )  # fmt: skip
 
-_SEVERAL = "parts"
 _WRAPPERS = library.WRAPPERS | {library.DATAPARALLEL}
 _PART = "share"
 _OF_A_BATCH = ("random", "unknown", "sized", "share")  # what else than rows may be as long as a batch
 _GRADIENTS = ("grad", "register_hook")
+_MADE_OF_ROWS = ("other", "chosen")  # of which the next run tells whether a model can run on parts of them
 _MOVES = frozenset("to cuda cpu float double half long contiguous detach requires_grad_ type".split())
 _READ = "rank 0 reads these batches for all ranks, since what is made of them is known of whole ones only"
 _RUN = "each rank runs the model on its own rows of the batch, and gets all ranks' rows of the outputs"
@@ -95,7 +94,8 @@ def assumed(context: Context, found: Iterable[Change | Finding]) -> AssumedEdits
     forwards = {node for model in facts.models for node in model.forwards}
     parts: dict[ast.expr, str] = {}
     for forward in forwards:
-        rows = _rows(context, forward) if isinstance(forward, ast.Call) and _are_rows(run, run.value(forward)) else []
+        known = isinstance(forward, ast.Call) and not run.value(forward).of_kind("coupled") and not _judges(run, forward, forwards)
+        rows = _rows(context, forward) if isinstance(forward, ast.Call) and known else []
         rows = rows if all(_as_many(run, run.value(given), run.value(forward)) for given in rows) else []
         if isinstance(forward, ast.Call) and rows and facts.may_edit(forward):
             parts[forward] = SEVERAL_IN_PARTS if _are_several(run, run.value(forward)) else IN_PARTS
@@ -139,12 +139,12 @@ def _asks_for_class(run: Run) -> bool:
 
 def _as_many(run: Run, given: Value, made: Value) -> bool:
     """Whether a model may be given some of the rows: none are several tensors', and rows that are cut already are not put together."""
-    inner = [v for o in made.objs for v in (o.entries if isinstance(o, Tup) else run.of(o).values())]
+    inner = [v for v in _held(run, made) if v is not made]
     if inner:
         return all(_as_many(run, given, v) for v in inner)
     if given.of_kind("joined") or made.of_kind("joined"):
         return False
-    return not given.of_kind(_SEVERAL) or given.of_kind(_SEVERAL) == made.of_kind(_SEVERAL)
+    return not given.of_kind("parts") or given.of_kind("parts") == made.of_kind("parts")
 
 
 def _judges(run: Run, forward: ast.AST, forwards: Collection[ast.AST]) -> bool:
@@ -164,33 +164,19 @@ def computes_alike(context: Context) -> bool:
     return (
         not drawn
         and not context.facts.feeding
+        and not any(loss.of_kind("mixed") for loss in losses)
         and not (any(loss.of_kind("unknown") for loss in losses) and any(v.of_kind("unknown") for v in fed))
     )
 
 
-def _are_rows(run: Run, value: Value) -> bool:
-    """Whether a value is a tensor with rows for each sample, or a tuple, a list or a dict of such."""
-    inner: list[Value] = []
-    for obj in value.objs:
-        if isinstance(obj, Tup) and not obj.names:
-            inner += obj.entries
-        elif isinstance(obj, New) and obj.path in ("list", "dict") and run.of(obj):
-            inner += run.of(obj).values()
-        else:
-            return False
-    alone = not inner or value.scale is not None
-    return all(_are_rows(run, v) for v in inner) and (not alone or is_rows(replace(_as_one(value), objs=frozenset())))
-
-
-def _as_one(value: Value) -> Value:
-    """A value, were it one row for each sample where it may be several."""
-    return replace(value, origins=without(value.origins, _SEVERAL))
-
-
 def _are_several(run: Run, value: Value) -> bool:
     """Whether a value may have several rows for each sample, one after another."""
-    inner = [v for o in value.objs for v in (o.entries if isinstance(o, Tup) else run.of(o).values())]
-    return bool(value.of_kind(_SEVERAL)) or any(_are_several(run, v) for v in inner)
+    return bool(value.of_kind("parts")) or any(_are_several(run, v) for v in _held(run, value) if v is not value)
+
+
+def _held(run: Run, value: Value) -> list[Value]:
+    """What the containers hold that a value may be."""
+    return [v for o in value.objs if isinstance(o, (Tup, New)) for v in (o.entries if isinstance(o, Tup) else run.of(o).values())]
 
 
 def _rows(context: Context, node: ast.Call) -> list[ast.expr]:
@@ -200,7 +186,7 @@ def _rows(context: Context, node: ast.Call) -> list[ast.expr]:
         return []
     for given in (*node.args, *(k.value for k in node.keywords)):
         value = context.facts.after.value(given)
-        if is_rows(_as_one(value)):
+        if is_rows(value, several=True) or (value.batches() and not value.objs and value.scale in _MADE_OF_ROWS):
             out.append(given)
         elif any(v.batches() or any(map(v.of_kind, _OF_A_BATCH)) for v in with_entries([value])):
             return []

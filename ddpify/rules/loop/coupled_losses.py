@@ -17,6 +17,7 @@ from ddpify.facts.runs import Run
 from ddpify.facts.tensors import uneven
 from ddpify.facts.tree import inside, last_name, same, structure, walked
 from ddpify.placement.shape import EXTREMES, Scale
+from ddpify.placement.values import is_rows
 from ddpify.records import dataclass
 from ddpify.rules.context import Context
 from ddpify.rules.loop.branches import has_own_test, under_own_test
@@ -381,14 +382,6 @@ def _is_no_tensor(context: Context, node: ast.expr, depth: int = 4) -> bool:
         return False
     arrays = any(p == "list" or p.startswith("numpy.") for p in context.facts.after.value(node.func).paths())
     return arrays or (isinstance(node.func, ast.Attribute) and node.func.attr in ("tolist", "numpy"))
-
-
-def is_rows(value: Value) -> bool:
-    """Whether a value is a tensor with one row for each sample in its first dimension."""
-    if any(map(value.of_kind, ("reordered", "parts", "decided"))) or (value.shape is not None and value.shape.places):
-        return False
-    first = value.shape is None or value.shape.axis == 0
-    return value.scale == "sample" and first and not value.objs
 
 
 def _are_rows(context: Context, value: Value) -> bool:
