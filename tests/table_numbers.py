@@ -4450,6 +4450,11 @@ SCRIPTS["what is shown and written of batches beside the training, and a number 
             break
 
 
+    def largest():
+        for rows, kinds in loader:
+            yield rows.max().item()
+
+
     show()
     fading = 0.0
     for rows, kinds in loader:
@@ -4464,6 +4469,9 @@ SCRIPTS["what is shown and written of batches beside the training, and a number 
     with open("sums.txt", "w") as sums:
         for rows, kinds in loader:
             sums.write("%.5f\\n" % rows.sum().item())
+    with open("tops.txt", "w") as tops:
+        for top in largest():
+            tops.write("%.5f\\n" % top)
     print("first %.5f" % next(iter(loader))[0].sum().item(), ["%.5f" % rows.sum().item() for rows, _ in loader])
     """,
     told=("DDP404",),

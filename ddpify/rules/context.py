@@ -6,7 +6,7 @@ import ast
 import builtins
 import io
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from functools import cached_property
 from typing import TypeVar
 
@@ -320,10 +320,29 @@ class Context:
                 out |= {call.node, *call.stack}
             elif call.node in inside:
                 out |= set(call.stack)
+        if self.facts.whole_loaders:
+            out.update(self._reads_of_whole_loaders())
         agreed = self.assumed.replicated_branches
         for decision in (d for d in run.trace.decisions if d.node in agreed):
             out |= {decision.node, *decision.stack}
         return out
+
+    def holds_whole_loader(self, node: ast.expr) -> bool:
+        """Whether an expression is a loader that rank 0 reads for all ranks, or goes through one."""
+        held = {o for over in self.facts.after.iterated(self.facts.after.value(node)) for o in over.objs if isinstance(o, New)}
+        readers = (o for o in held if o.cls is not None and o.cls.node.name in READERS)
+        return bool(held & self.facts.whole_loaders) or any(readers)
+
+    def _reads_of_whole_loaders(self) -> Iterator[ast.AST]:
+        """The calls under which such a loader is read."""
+        functions: set[ast.AST] = set()
+        for tree in self.facts.trees.values():
+            loops: list[ast.For | ast.comprehension] = tree.of(ast.For, ast.comprehension)
+            functions |= {tree.function(loop) for loop in loops if self.holds_whole_loader(loop.iter)}
+        for call in self.facts.after.trace.calls:
+            iterates = "iter" in call.func.paths() and any(map(self.holds_whole_loader, call.node.args))
+            if iterates or not functions.isdisjoint(call.func.functions()):
+                yield from (call.node, *call.stack)
 
     def _is_collective(self, call: Call) -> bool:
         """Whether ranks wait for one another in a call: a collective, a metric over all ranks, an order that is broadcast, a step."""

@@ -9,9 +9,8 @@ import re
 from collections.abc import Iterator
 
 from ddpify.edits import Edit, FreshName, InsertBefore, Replace
-from ddpify.facts.assumed import READERS
 from ddpify.facts.effects import Effects
-from ddpify.facts.model import Lit, New, Obj
+from ddpify.facts.model import Lit
 from ddpify.facts.tree import arguments, calls_in, children, last_name
 from ddpify.records import dataclass
 from ddpify.rules.context import Context
@@ -72,8 +71,7 @@ class Required:
 
     def _reads_for_all(self, node: ast.expr) -> bool:
         """Whether batches are read here, or may be where this is handed to, of a loader that rank 0 reads for all ranks."""
-        whole = self.context.facts.whole_loaders
-        if not whole or not any(o in whole or _is_reader(o) for over in self.run.iterated(self.run.value(node)) for o in over.objs):
+        if not self.context.holds_whole_loader(node):
             return False
         up = self.context.facts.tree_of(node).parent.get(node)
         if isinstance(up, ast.Call):
@@ -93,11 +91,6 @@ class Required:
         if not self.run.calls(node):  # never seen to run: nothing is known of it
             return not (isinstance(node.func, ast.Attribute) or (isinstance(node.func, ast.Name) and node.func.id in _PLAIN))
         return self.effects.has_side_effects(node)
-
-
-def _is_reader(obj: Obj) -> bool:
-    """Whether an object of the converted script gives all ranks what rank 0 reads."""
-    return isinstance(obj, New) and obj.cls is not None and obj.cls.node.name in READERS
 
 
 def chain(context: Context, node: ast.expr, top: ast.AST) -> ast.expr:
