@@ -230,7 +230,7 @@ def _assumptions(run: Interpreter) -> dict[object, object]:
     for expression in run.unwraps:
         out[expression] = (out.get(expression), "unwraps")
     for loader in run.assumed.read_by_rank_zero:
-        out[loader] = (out.get(loader), "read by rank zero")
+        out[loader] = (out.get(loader), "whole")
     for place, how in run.redistributed.items():
         out[place] = (out.get(place), "redistributed", how)
     return out
