@@ -91,7 +91,7 @@ def _options(
     whole_batches: Annotated[
         WholeBatches,
         typer.Option(help="Where shares of the batches do not do: let rank 0 read whole ones for all ranks, or say what is to be done."),
-    ] = "auto",
+    ] = "never",
     guards: Annotated[Guards, typer.Option(help="Write `if rank == 0:`, or switch print off in the other processes.")] = "explicit",
     draft: Annotated[
         bool, typer.Option("--draft", help="Convert all the rest where something must be done by hand, and mark these places.")

@@ -57,6 +57,12 @@ def outcome(request: pytest.FixtureRequest, conversion: Callable[[str], Conversi
     return lambda title, ranks: of_part(PART[title], ranks)[title]
 
 
+def _asked(title: str) -> Script:
+    """A script of which whole batches are asked for."""
+    script = SCRIPTS[title]
+    return replace(script, options=replace(script.options, whole_batches="auto"))
+
+
 def _case(title: str, done: Conversion) -> Case:
     script = SCRIPTS[title]
     return Case(text(script), done.code, script.args, script.files | script.stand_ins, modules(done))
@@ -83,7 +89,7 @@ def on_whole_batches(
     @functools.cache
     def of_part(part: int) -> dict[str, tuple[Conversion, Outcome | None]]:
         titles = [title for title in TOLD if title in WHOLE_BATCHES & asked and PART[title] == part]
-        done = [replace(converted(replace(SCRIPTS[t], told=()), tmp_path_factory.mktemp("script")), again=None) for t in titles]
+        done = [replace(converted(_asked(t), tmp_path_factory.mktemp("script")), again=None) for t in titles]
         runs = run_many([_case(title, each) for title, each in zip(titles, done, strict=True) if title not in _NOT_THERE], 2)
         seen = dict(zip((t for t in titles if t not in _NOT_THERE), runs, strict=True))
         return {title: (each, seen.get(title)) for title, each in zip(titles, done, strict=True)}
@@ -98,7 +104,7 @@ def test_whole_batches_leave_nothing_to_do(
     done, seen = on_whole_batches(title)
     assert (done.status, done.exit_code) == ("convert", 0)
     files = {**modules(done), "train.py": done.code}
-    again = ddpify.convert(write(SCRIPTS[title], tmp_path, files), SCRIPTS[title].options)
+    again = ddpify.convert(write(SCRIPTS[title], tmp_path, files), _asked(title).options)
     assert (again.code, again.exit_code) == (done.code, 0)
     if seen is not None:
         assert seen.problems(SCRIPTS[title].apart) == []
@@ -107,7 +113,7 @@ def test_whole_batches_leave_nothing_to_do(
 
 @pytest.mark.parametrize("title", by_title(title for title in TOLD if title not in WHOLE_BATCHES))
 def test_something_is_left_to_do_on_whole_batches_too(title: str, tmp_path: Path) -> None:
-    assert converted(replace(SCRIPTS[title], told=()), tmp_path).exit_code == 1
+    assert converted(_asked(title), tmp_path).exit_code == 1
 
 
 @pytest.mark.parametrize("title", by_title(SCRIPTS))

@@ -84,7 +84,6 @@ EXAMPLES: tuple[Example, ...] = (
         "\n"
         "loader = DataLoader(Lines(), batch_size=32)\n",
         frame="data",
-        options=Options(whole_batches="never"),
     ),
     Example(
         "a data set that every worker reads whole, which is shown",
@@ -95,7 +94,6 @@ EXAMPLES: tuple[Example, ...] = (
         "\n"
         "loader = DataLoader(Lines(), batch_size=32, num_workers=4)\n",
         frame="data",
-        options=Options(whole_batches="never"),
     ),
     Example(
         "a call that makes all loaders, of which nothing tells the one that trains, which is shown",
@@ -107,7 +105,6 @@ EXAMPLES: tuple[Example, ...] = (
         "for x, y in val_loader:\n"
         "    shape = x.shape\n",
         frame="data",
-        options=Options(whole_batches="never"),
     ),
     Example(
         "a sampler that knows its rank",
@@ -130,7 +127,6 @@ EXAMPLES: tuple[Example, ...] = (
         "a loader of batches that are made already, which is shown",
         "loader = DataLoader(train_set, batch_size=None)\n",
         frame="data",
-        options=Options(whole_batches="never"),
     ),
     Example(
         "a loader that shuffles",

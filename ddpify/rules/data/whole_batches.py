@@ -1,8 +1,9 @@
 """Run models on each rank's rows of batches that are whole on all ranks.
 
-What it does: where something of a script is right for whole batches only (a loss that combines samples, batches that a sampler composes,
-    numbers of which no average is known), rank 0 reads the batches of the loaders, and all ranks get them. Each rank runs the trained
-    models on its own rows, and gets all ranks' rows of their outputs: all that follows is on every rank what it was on one device.
+What it does: with `--whole-batches auto`, where something of a script is right for whole batches only (a loss that combines samples,
+    batches that a sampler composes, numbers of which no average is known), rank 0 reads the batches of the loaders, and all ranks get
+    them. Each rank runs the trained models on its own rows, and gets all ranks' rows of their outputs: all that follows is on every rank
+    what it was on one device.
 Why: this is what `nn.DataParallel` does, with a process for each GPU; no rank has only its part of what the script computes.
 Safety: NOTE; only where every trained model gives one row of outputs for each of its rows, and nothing of the script is left to do then.
     Rank 0 alone reads the data: where that takes longer than the models do, share the loader out and answer what `--draft` marks.
@@ -40,13 +41,12 @@ EXAMPLES: tuple[Example, ...] = (
         frame="step",
     ),
     Example(
-        "a loss of a package that is not known, where rank 0 is not to read for all",
+        "a loss of a package that is not known, where rank 0 is not asked to read for all",
         "import margins\n"
         "loss = margins.loss(model(x), [float(v) for v in y])\n"
         "loss.backward()\n"
         "optimizer.step()\n",
         frame="step",
-        options=Options(whole_batches="never"),
     ),
     Example(
         "a loss of a package that is not known",
@@ -59,6 +59,7 @@ EXAMPLES: tuple[Example, ...] = (
         "loss.backward()\n"
         "optimizer.step()\n",
         frame="step",
+        options=Options(whole_batches="auto"),
     ),
 )  # fmt: skip
 
