@@ -329,6 +329,8 @@ class Context:
 
     def holds_whole_loader(self, node: ast.expr) -> bool:
         """Whether an expression is a loader that rank 0 reads for all ranks, or goes through one."""
+        if not self.facts.whole_loaders:
+            return False
         held = {o for over in self.facts.after.iterated(self.facts.after.value(node)) for o in over.objs if isinstance(o, New)}
         readers = (o for o in held if o.cls is not None and o.cls.node.name in READERS)
         return bool(held & self.facts.whole_loaders) or any(readers)

@@ -21,6 +21,7 @@ from ddpify.facts.assumed import IN_PARTS, SEVERAL_IN_PARTS, AssumedEdits
 from ddpify.facts.library.flow import with_entries
 from ddpify.facts.model import Call, New, Part, Tup, Value
 from ddpify.facts.runs import Run
+from ddpify.facts.tree import arguments
 from ddpify.options import Options
 from ddpify.placement.values import is_rows
 from ddpify.rules.base import Change, Example, Finding, Safety
@@ -80,9 +81,12 @@ def assumed(context: Context, found: Iterable[Change | Finding]) -> AssumedEdits
     """
     facts, run = context.facts, context.facts.after
     drawn = {o for o in facts.feeding if o.path == batch_source.DRAW}
-    if context.options.whole_batches == "never" or context.options.batch_size == "per-rank":
-        return None
-    if not facts.loaders or not facts.models or drawn.union(facts.loaders) != set(facts.feeding):
+    if (
+        context.options.batch_size == "per-rank"
+        or not facts.loaders
+        or not facts.models
+        or drawn.union(facts.loaders) != set(facts.feeding)
+    ):
         return None
     if any("torch.autograd.grad" in c.func.paths() or c.func.paths() & IN_THREADS for c in run.trace.calls):
         return None
@@ -185,7 +189,7 @@ def _rows(context: Context, node: ast.Call) -> list[ast.expr]:
     out = []
     if any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
         return []
-    for given in (*node.args, *(k.value for k in node.keywords)):
+    for given in arguments(node):
         value = context.facts.after.value(given)
         if is_rows(value, several=True) or (value.batches() and not value.objs and value.scale in _MADE_OF_ROWS):
             out.append(given)
@@ -217,7 +221,7 @@ def changes(context: Context) -> Iterator[Change]:
 
 def _in_parts(context: Context, node: ast.Call) -> Change:
     names, parts = context.names, context.facts.base.redistributed
-    rows = [given for given in (*node.args, *(k.value for k in node.keywords)) if parts.get(given) == _PART]
+    rows = [given for given in arguments(node) if parts.get(given) == _PART]
     counted = _counted(rows)
     assert counted is not None
     edits: list[Edit] = [Replace(given, f"{names['rows_of_rank']}({{0}})", (given,)) for given in rows]
