@@ -1,6 +1,17 @@
 """Scripts about data: loaders, samplers, iterators, and data that no loader brings."""
 
+import io
+
+import numpy as np
 from scripts import Script
+
+
+def _words() -> bytes:
+    """A file that holds a table, as numpy keeps what is not an array."""
+    written = io.BytesIO()
+    np.savez(written, names=np.array({"even": 0, "odd": 1}, dtype=object))
+    return written.getvalue()
+
 
 SCRIPTS: dict[str, Script] = {
     "a split by two subset samplers": Script(
@@ -276,6 +287,41 @@ SCRIPTS: dict[str, Script] = {
             optimizer.step()
 """,
         same=("shape",),
+    ),
+    "a number of a device in a function that nothing calls, and a table that is kept in a file": Script(
+        """
+        import numpy as np
+
+
+        def settings():
+            found = np.load("words.npz", allow_pickle=True)
+            return found["names"][()]
+
+
+        def fit_elsewhere(number):
+            device = torch.device(f"cuda:{number}") if number != "" else torch.device("cpu")
+            fit(device)
+
+
+        def fit(device):
+            names = settings()
+            loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+            model = nn.Linear(8, len(names)).to(device)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for epoch in range(3):
+                for rows, kinds in loader:
+                    loss = F.cross_entropy(model(rows.to(device)), kinds.to(device))
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+            print("names", sorted(names))
+
+
+        if __name__ == "__main__":
+            fit(torch.device("cuda" if torch.cuda.is_available() else "cpu"))
+        """,
+        same=("names",),
+        files={"words.npz": _words()},
     ),
 }
 

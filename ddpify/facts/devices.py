@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ddpify.facts.collect import Facts
-from ddpify.facts.model import Class, Func, Like, Lit, Method, Part, Value
+from ddpify.facts.model import NOTHING, Class, Func, Like, Lit, Method, Part, Value
 from ddpify.facts.tree import argument, is_none, last_name
 
 INDEXED = re.compile(r"^(cuda|gpu):\d+$")
@@ -38,8 +38,14 @@ class Devices:
 
     def is_of_rank(self, node: ast.AST) -> bool:
         """Whether an expression is computed from the rank, or asks which device is this rank's."""
-        values = [self.run.value(n) for n in ast.walk(node) if isinstance(n, ast.expr)]
+        values = [self._held(n) for n in ast.walk(node) if isinstance(n, ast.expr)]
         return any(v.of_kind("rank") or v.of_kind("local") or _THIS in v.paths() for v in values)
+
+    def _held(self, node: ast.expr) -> Value:
+        """The value of an expression; where nothing runs it, that of a name of its module."""
+        if isinstance(node, ast.Name) and node not in self.run.trace.values:
+            return self.run.of(self.facts.tree_of(node).name).get(node.id, NOTHING)
+        return self.run.value(node)
 
     def named(self, node: ast.expr) -> bool:
         """Whether an expression is a number of a GPU, or a text that holds one, which is the same on every rank."""

@@ -120,7 +120,7 @@ def _indexed(run: Interpreter, base: Value, index: Value, node: ast.Subscript, o
     places = x.literal == PLACES and all(o.literal is None or o.literal == slice(None) for o in operands)
     if x.scale is None and x.shape is not None and x.shape.uniform and any(o.literal == PLACES or o.scale == "count" for o in operands):
         origins = origins.union(uniform.relied_on(base))
-    value = uniform.taken(base, value_of(run, rows.index(x, operands), node, origins, places), operands[0] == _BLOCK)
+    value = uniform.taken(base, value_of(run, rows.index(x, operands), node, origins, places), operands[:1] == [_BLOCK])
     return Value(value.objs, value.origins | {Origin("reordered", node)}, value.scale, value.shape) if own else uniform.part(value, node)
 
 
