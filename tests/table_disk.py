@@ -1,5 +1,8 @@
 """Scripts whose ranks share files: locks around downloads, samples that are files, files that an exception leaves behind."""
 
+import io
+
+import torch
 from scripts import Script
 
 WAVES = """\
@@ -29,6 +32,14 @@ FIT = """
                 loss.backward()
                 optimizer.step()
 """
+
+
+def _row(i: int) -> bytes:
+    """The file of one of the rows of `x`."""
+    written = io.BytesIO()
+    torch.save(torch.sin(torch.arange(352.0) ** 1.5).view(44, 8)[i].clone(), written)
+    return written.getvalue()
+
 
 SCRIPTS: dict[str, Script] = {
     "a download under the lock of a file": Script(
@@ -164,6 +175,145 @@ SCRIPTS: dict[str, Script] = {
             print("interrupted in", epoch)
         """,
         same=("interrupted",),
+    ),
+    "a data set that asks a method of its own whether its files are there, made beside the main block": Script(
+        """
+        class Waves(Dataset):
+            def __init__(self, folder, train):
+                self.folder = folder
+                self.make()
+                self.rows, self.kinds = torch.load(os.path.join(folder, f"{train}.pt"))
+
+            def is_made(self):
+                return os.path.exists(os.path.join(self.folder, "True.pt")) and os.path.exists(os.path.join(self.folder, "False.pt"))
+
+            def make(self):
+                if self.is_made():
+                    return
+                os.makedirs(self.folder, exist_ok=True)
+                torch.save((x[:36], y[:36]), os.path.join(self.folder, "raw.pt"))
+                rows, kinds = torch.load(os.path.join(self.folder, "raw.pt"))
+                torch.save((rows, kinds), os.path.join(self.folder, "True.pt"))
+                torch.save((x[36:], y[36:]), os.path.join(self.folder, "False.pt"))
+                os.remove(os.path.join(self.folder, "raw.pt"))
+
+            def __len__(self):
+                return len(self.rows)
+
+            def __getitem__(self, i):
+                return self.rows[i], self.kinds[i]
+
+
+        waves = Waves("waves", True)
+        held_out = Waves("waves", False)
+
+
+        def main():
+            loader = DataLoader(waves, batch_size=6, shuffle=True)
+            model = nn.Linear(8, 2)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for epoch in range(3):
+                for rows, kinds in loader:
+                    loss = F.cross_entropy(model(rows), kinds)
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+                with torch.no_grad():
+                    print("held out", sum(F.cross_entropy(model(r[None]), k[None]).item() for r, k in held_out))
+
+
+        if __name__ == "__main__":
+            main()
+        """,
+        same=("held out",),
+    ),
+    "checkpoints that an evaluation saves too, beside samples that are files": Script(
+        """
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--only-test", action="store_true")
+
+
+        class Rows(Dataset):
+            def __len__(self):
+                return len(x)
+
+            def __getitem__(self, i):
+                return torch.load(f"rows/{i}.pt").to(x), y[i]
+
+
+        class Trainer:
+            def __init__(self):
+                self.loader = DataLoader(Rows(), batch_size=8, shuffle=True)
+                self.model = nn.Linear(8, 2)
+                self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+
+            def fit(self):
+                for epoch in range(3):
+                    for rows, kinds in self.loader:
+                        loss = F.cross_entropy(self.model(rows), kinds)
+                        self.optimizer.zero_grad()
+                        loss.backward()
+                        self.optimizer.step()
+                    self.test(epoch)
+
+            def test(self, epoch):
+                with torch.no_grad():
+                    print(f"loss {epoch} {F.cross_entropy(self.model(x), y).item():.6f}")
+                keep(self.model, epoch)
+
+
+        def keep(model, epoch):
+            os.makedirs("out", exist_ok=True)
+            torch.save(model.state_dict(), f"out/{epoch}.pt")
+
+
+        if __name__ == "__main__":
+            args = parser.parse_args()
+            trainer = Trainer()
+            if args.only_test:
+                trainer.test(0)
+            else:
+                trainer.fit()
+        """,
+        same=("loss",),
+        files={f"rows/{i}.pt": _row(i) for i in range(44)},
+    ),
+    "a log that a module begins where it is imported, beside samples that are files": Script(
+        """
+        from notes import note
+
+
+        class Rows(Dataset):
+            def __len__(self):
+                return len(x)
+
+            def __getitem__(self, i):
+                return torch.load(f"rows/{i}.pt").to(x), y[i]
+
+
+        def main():
+            loader = DataLoader(Rows(), batch_size=8, shuffle=True)
+            model = nn.Linear(8, 2)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for epoch in range(3):
+                for rows, kinds in loader:
+                    loss = F.cross_entropy(model(rows), kinds)
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+                note(f"epoch {epoch}")
+
+
+        if __name__ == "__main__":
+            main()
+        """,
+        files={
+            **{f"rows/{i}.pt": _row(i) for i in range(44)},
+            "notes.py": (
+                "def begin():\n    with open('notes.csv', 'w') as f:\n        f.write('what\\n')\n\n\nbegin()\n\n\n"
+                "def note(text):\n    with open('notes.csv', 'a') as f:\n        f.write(text + '\\n')\n"
+            ),
+        },
     ),
 }
 SCRIPTS["a file whose name has a number, or a word in another call, which is read back by a name that is written out"] = Script(

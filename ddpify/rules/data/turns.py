@@ -11,7 +11,6 @@ from ddpify.facts.model import Call
 from ddpify.facts.tree import calls_in, inside
 from ddpify.rules.context import Context
 from ddpify.rules.io.guarded import guards_of
-from ddpify.rules.process.setup import works_at_import
 
 _LOCK_FREE = ("torch.", "numpy.", "warnings.", "tempfile.", "tqdm.", "contextlib.suppress", "contextlib.redirect_std", *HANDLES)
 _TOGETHER = frozenset(("backward", "step", "zero_grad", "all_reduce", "barrier", "broadcast", "all_gather", "broadcast_object_list"))
@@ -67,9 +66,9 @@ def free(context: Context, node: ast.stmt, calls: list[Call]) -> bool:
 
 
 def tests_existence(context: Context, test: ast.expr) -> list[Touch]:
-    """What a condition asks of files: whether they are there."""
-    run = context.facts.after
-    calls = [c for n in ast.walk(test) if isinstance(n, ast.Call) for c in run.calls(n)]
+    """What a condition asks of files, itself or in the functions that it calls: whether they are there."""
+    run, under = context.facts.after, guards_of(context).effects.under
+    calls = [c for n in ast.walk(test) if isinstance(n, ast.Call) for c in (*run.calls(n), *under.get(n, ()))]
     return [t for c in calls for t in disk.touches(c) if t.kind == "look"]
 
 
@@ -81,8 +80,5 @@ def _led_by_rank_zero(context: Context, node: ast.stmt, call: Call) -> bool:
 
 
 def _before_the_group(context: Context, node: ast.stmt, calls: list[Call]) -> bool:
-    """Whether a statement runs at import while the process group is joined in the main block."""
-    main = context.main_block
-    if main is None or works_at_import(context):
-        return False
-    return node not in inside(main) and any((*c.stack, c.node)[0] not in inside(main) for c in calls)
+    """Whether a statement runs where the entry imports a module, before it can join the process group."""
+    return node not in context.tree.trees[0].parent and any(not context.facts.in_main((*c.stack, c.node)[0]) for c in calls)

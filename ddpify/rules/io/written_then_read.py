@@ -174,10 +174,15 @@ def _functions(context: Context, file: str, node: ast.expr) -> Iterator[tuple[st
 def _prepared(context: Context, files: _Files) -> Iterator[Change]:
     """A barrier after the data that rank 0 writes before the training, which loaders may read for each sample."""
     placed = set[ast.stmt]()
-    trained = min((loop.backward.order for loop in context.facts.loops), default=0)
     for touch in files.alone:
+        trained = _trained_after(context, touch.call)
         early = touch.call.order < trained and not any(touch.call.last < b.order < trained for b in files.barriers)
-        if touch.kind != "write" or not early or any(loop.node in context.facts.training_loops for loop in touch.call.loops):
+        if (
+            touch.kind != "write"
+            or not early
+            or _joined_later(context, touch.call)
+            or any(loop.node in context.facts.training_loops for loop in touch.call.loops)
+        ):
             continue
         where = _outermost(context, _place(context, touch))
         if where is None or where in placed or _barrier_beside(context, where, 1) or not context.training.isdisjoint(walked(where)):
@@ -185,6 +190,28 @@ def _prepared(context: Context, files: _Files) -> Iterator[Change]:
         placed.add(where)
         why = "all ranks wait until rank 0 has written what the loaders read for each sample"
         yield Change(CODE, why, context.tree.shown, where, (InsertAfter(where, f"{context.names['dist']}.barrier()"),))
+
+
+def _joined_later(context: Context, call: Call) -> bool:
+    """Whether a call is made as the entry imports a module: each rank then waits for the others where it joins a group of gloo."""
+    return bool(call.stack) and isinstance(call.stack[0], ast.Module) and context.options.backend in ("auto", "gloo")
+
+
+def _trained_after(context: Context, call: Call) -> int:
+    """When training first goes on where a call has been made, in the order of calls; 0 where it only does in another branch."""
+    made = _branches(context, call)
+    backwards = (loop.backward for loop in context.facts.loops)
+    return min((b.order for b in backwards if all(made.get(up, way) == way for up, way in _branches(context, b).items())), default=0)
+
+
+def _branches(context: Context, call: Call) -> dict[ast.AST, bool]:
+    """The conditions that a call stands under, and whether they hold there."""
+    out: dict[ast.AST, bool] = {}
+    for node in (n for n in (*call.stack, call.node) if not isinstance(n, ast.Module)):
+        tree = context.facts.tree_of(node)
+        path = tree.path(tree.statement(node))
+        out.update({up: inner in up.body for inner, up in itertools.pairwise(path) if isinstance(up, ast.If)})
+    return out
 
 
 def _outermost(context: Context, statement: ast.stmt | None) -> ast.stmt | None:
@@ -321,6 +348,8 @@ def _place(context: Context, touch: Touch, before: Sequence[Touch] = ()) -> ast.
     nodes = [n for n in (*touch.call.stack, touch.call.node) if context.facts.is_edited(n)]
     if not nodes:
         return None
+    alone = next((i for i, n in enumerate(nodes) if guards_of(context).silent(n)), len(nodes))
+    nodes = nodes[: alone + 1]  # inside a call that rank 0 alone makes, no other rank comes by
     at = max((i for i, n in enumerate(nodes) if context.facts.in_main(n)), default=0)
     while at < len(nodes) - 1 and any(_within(context.tree.statement(nodes[at]), t) for t in before):
         at += 1

@@ -55,10 +55,24 @@ def chooses_later(context: Context, first: ast.stmt) -> bool:
     return False
 
 
+def needed_at_import(context: Context, changes: Sequence[Change]) -> bool:
+    """Whether the entry comes to what needs the group outside its main block; what a decorator runs is called later."""
+    main, tree = context.main_block, context.tree
+    first = (stack[0] if stack else node for node, stack in _asking(context, changes))
+    standing = [n for n in first if not isinstance(n, ast.Module) and context.facts.in_main(n)]
+    return any(main not in (n, *tree.ancestors(n)) and isinstance(tree.function(n), ast.Module) for n in standing)
+
+
 def _uses(context: Context, changes: Sequence[Change]) -> Iterator[tuple[ast.AST, Stack]]:
     """What needs the group, or the device that is chosen with it: nodes, with the calls that they run under."""
-    run, dist = context.facts.after, f"{context.names['dist']}."
+    run = context.facts.after
     yield from ((c.node, c.stack) for c in run.trace.calls if c.method == "cuda" or "torch.cuda.set_device" in c.func.paths())
+    yield from _asking(context, changes)
+
+
+def _asking(context: Context, changes: Sequence[Change]) -> Iterator[tuple[ast.AST, Stack]]:
+    """What changes make ask for the group: statements, with the calls that they run under."""
+    dist = f"{context.names['dist']}."
     for change in changes:
         helped = any(n in HELPERS and HELPERS[n].group for n in change.needs) or any(line.startswith(_GROUP) for line in change.imports)
         if helped or any(dist in text for text in runtime_module.texts_of(change.edits)):
