@@ -3,7 +3,9 @@
 from pathlib import Path
 
 import pytest
-from scripts import Script, converted
+from scripts import Script, converted, write
+
+import ddpify
 
 SCRIPT = """
 import json
@@ -122,6 +124,41 @@ for epoch in range(2):
 def test_statistics_of_a_network_that_is_not_trained(tmp_path: Path, mode: str, norm: str, told: bool) -> None:
     done = converted(Script(STATISTICS.format(mode=mode, norm=norm)), tmp_path)
     assert any("computes its statistics here" in finding.message for finding in done.findings) is told
+
+
+PARTS = """
+def error(net, loader):
+    net.eval()
+    total, count = 0.0, 0
+    with torch.no_grad():
+        for rows, kinds in loader:
+            total += F.cross_entropy(net(rows), kinds, reduction="sum").item()
+            count += len(rows)
+    return total / count
+
+
+data = TensorDataset(x, y)
+loader = DataLoader(data, batch_size=4, shuffle=True)
+others = DataLoader(data, batch_size=11, shuffle=True)
+net = nn.DataParallel(nn.Sequential(nn.Linear(8, 6), nn.{norm}(6), nn.Linear(6, 2)))
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(2):
+    net.train()
+    for rows, kinds in loader:
+        loss = F.cross_entropy(net(rows), kinds)
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+    print(error(net, loader), error(net, others))
+"""
+
+
+@pytest.mark.parametrize(("norm", "times"), [("BatchNorm1d", 1), ("LayerNorm", 0)])
+def test_training_data_are_evaluated_with_the_same_statistics_on_all_ranks(tmp_path: Path, norm: str, times: int) -> None:
+    done = converted(Script(PARTS.format(norm=norm)), tmp_path)
+    assert done.exit_code == 0
+    assert done.code.count("in net.buffers():") == times
+    assert ddpify.convert(write(Script(""), tmp_path, {"train.py": done.code})).code == done.code
 
 
 MOMENTUM = """

@@ -24,6 +24,7 @@ from ddpify.rules.base import Alternative, Change, Example, Finding, Proof, Safe
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import download
 from ddpify.rules.data.evaluation_loops import normalised_models, obstacle, only_shown
+from ddpify.rules.data.loader import sharded
 from ddpify.rules.data.loader_call import POSITIONS, escaped, places, samples_around_nodes, seeds
 from ddpify.rules.data.stream import ITERABLE
 from ddpify.rules.loop.live_out import live_out
@@ -172,11 +173,13 @@ def _others(context: Context) -> set[New]:
 
 
 def _loops(context: Context) -> Iterator[Change]:
-    """Before a loop over sharded batches the model's buffers are broadcast; after it, the number of batches is summed."""
+    """Before a loop that evaluates sharded batches the model's buffers are broadcast; after it, the number of batches is summed."""
     tree, names, given = context.tree, context.names, set[tuple[ast.For, str]]()
     for loop in tree.of(ast.For):
-        loaders = context.facts.after.value(loop).batches() & context.sharded_evaluation
-        if all(_is_sharded(context, o) for o in loaders):
+        batches = context.facts.after.value(loop).batches()
+        loaders = batches & context.sharded_evaluation
+        trained = frozenset() if loop in context.facts.training_loops else batches.intersection(context.facts.loaders)
+        if all(_is_sharded(context, o) for o in loaders) and all(sharded(context, o) for o in trained):
             continue
         for model in normalised_models(context, loop) or ():
             why = "batch norm statistics differ between ranks after a step: all ranks evaluate with those of rank 0"
