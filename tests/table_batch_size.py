@@ -47,8 +47,9 @@ SCRIPTS: dict[str, Script] = {
     ),
     "a size of one by default, another by the arguments": Script(
         """
+        SIZE = 1
         parser = argparse.ArgumentParser()
-        parser.add_argument("-b", "--batch-size", type=int, default=1)
+        parser.add_argument("-b", "--batch-size", type=int, default=SIZE)
         args = parser.parse_args()
         model = nn.Linear(8, 1)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -269,13 +269,14 @@ def _indivisible(context: Context) -> Iterator[Finding]:
 
 
 def _default(context: Context, name: str) -> tuple[str | None, object]:
-    """A command-line option as it is written, and its literal default."""
+    """A command-line option as it is written, and its default, where that is one number."""
     for tree in context.facts.trees.values():
         for node in tree.of(ast.Call):
             if not (isinstance(node.func, ast.Attribute) and node.func.attr == "add_argument"):
                 continue
             flags = [a.value for a in node.args if isinstance(a, ast.Constant) and str(a.value).lstrip("-").replace("-", "_") == name]
             default = argument(node, None, "default")
-            if flags and isinstance(default, ast.Constant):
-                return str(flags[0]), default.value
+            found = context.facts.after.value(default).objs if flags and default is not None else frozenset()
+            if len(found) == 1 and isinstance(number := next(iter(found)), Lit):
+                return str(flags[0]), number.value
     return None, None
