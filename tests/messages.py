@@ -1654,6 +1654,7 @@ FROM_TABLES = (
     "a DataParallel that is read back and trained on",
     "a dated folder, named in a module of settings that is read name by name",
     "a factor that the first batch sets",
+    "a file named after the device, read back by all ranks, and one that only rank 0 looks for",
     "a flag, clipping and accumulation, to float16",
     "a generator of batches that evaluates, too",
     "a loader by functools.partial",

@@ -3264,6 +3264,63 @@ settings = Settings(values)
         """,
         same=("runs",),
     ),
+    "rows of the last batch and what a network makes of them, drawn on a grid of axes": Script(
+        """
+        import matplotlib
+
+        matplotlib.use("Agg")
+        import matplotlib.pyplot as plt
+
+        loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+        model = nn.Linear(8, 8)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for rows, kinds in loader:
+                made = model(rows)
+                loss = F.mse_loss(made, rows)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        shown = 2
+        figure, axes = plt.subplots(nrows=2, ncols=shown)
+        before = rows[:shown]
+        after = made.detach().numpy()[:shown]
+        for i in range(shown):
+            for ax, image in zip(axes, [before, after]):
+                ax[i].axis("off")
+                ax[i].imshow(image[i].reshape(2, 4))
+        plt.savefig("grid.png")
+        print("drawn", os.path.exists("grid.png"))
+        """,
+        same=("drawn",),
+    ),
+    "rows of the last batch that are drawn in a loop which counts, too": Script(
+        """
+        import matplotlib
+
+        matplotlib.use("Agg")
+        import matplotlib.pyplot as plt
+
+        loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+        model = nn.Linear(8, 8)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for rows, kinds in loader:
+                loss = F.mse_loss(model(rows), rows)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        figure, axes = plt.subplots(nrows=2, ncols=4)
+        count = 0
+        for ax, image in zip(axes.flatten(), rows):
+            ax.imshow(image.reshape(2, 4))
+            count += 1
+        plt.savefig("grid.png")
+        if count > 3:
+            torch.save(count, "count.pt")
+        """,
+        told=("DDP404",),
+    ),
 }
 
 UTILS = """\

@@ -245,6 +245,45 @@ for epoch in range(2):
 """,
         told=("DDP203",),
     ),
+    "a file named after the device, read back by all ranks, and one that only rank 0 looks for": Script(
+        """
+        device = torch.device("cuda:2" if torch.cuda.is_available() else "cpu")
+        loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+        model = nn.Linear(8, 2).to(device)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for rows, kinds in loader:
+                loss = F.cross_entropy(model(rows.to(device)), kinds.to(device))
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            if os.path.isfile(f"model_{epoch - 1}_{device}.pt"):
+                os.remove(f"model_{epoch - 1}_{device}.pt")
+            torch.save(model.state_dict(), f"model_{epoch}_{device}.pt")
+        model.load_state_dict(torch.load("model_2_%s.pt" % device))
+        with torch.no_grad():
+            print("again", F.cross_entropy(model(x.to(device)), y.to(device)).item())
+        """,
+        same=("again",),
+    ),
+    "a file named after the device that all ranks look for before they read it": Script(
+        """
+        device = torch.device("cuda:2" if torch.cuda.is_available() else "cpu")
+        loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+        model = nn.Linear(8, 2).to(device)
+        if os.path.isfile(f"model_{device}.pt"):
+            model.load_state_dict(torch.load(f"model_{device}.pt"))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for rows, kinds in loader:
+                loss = F.cross_entropy(model(rows.to(device)), kinds.to(device))
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            torch.save(model.state_dict(), f"model_{device}.pt")
+        """,
+        told=("DDP506",),
+    ),
 }
 
 SCRIPTS |= {

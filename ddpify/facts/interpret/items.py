@@ -10,7 +10,8 @@ from ddpify.facts.assumed import WHOLE_BATCHES
 from ddpify.facts.interpret.collated import batch_of
 from ddpify.facts.interpret.literals import literal, literal_keys
 from ddpify.facts.interpret.state import ELEMENT, UNNAMED, Interpreter
-from ddpify.facts.model import NOTHING, Ext, Lit, Module, New, Obj, Part, Tup, Value, join, just
+from ddpify.facts.library.effects import DRAWN
+from ddpify.facts.model import NOTHING, Ext, Lit, Method, Module, New, Obj, Part, Tup, Value, join, just
 from ddpify.facts.names import canonical
 from ddpify.facts.origins import Origin, only, without
 from ddpify.facts.record import Kind
@@ -106,13 +107,20 @@ def _of_object(run: Interpreter, obj: New | Part, base: Value, index: Value, nod
     if not held and isinstance(obj, New) and obj.path == "torch.nn.Parameter" and index.scale is not None:
         held = [tensor_entries.item(run, Value(frozenset(), base.origins, None, base.shape), index, node)]
     if not held:
-        keys = literal_keys(index)
+        keys = literal_keys(index) or [ELEMENT] * _is_of_drawing(obj)
         held = (
             [just(run.objects.part(obj, keys[0]))] if keys else [Value(frozenset(), base.origins | index.origins, base.scale, base.shape)]
         )
         if run.is_a(obj, *library.LOADERS):
             held = [NOTHING]
     return held
+
+
+def _is_of_drawing(obj: Obj) -> bool:
+    """Whether an object is a part of a figure: of several axes, one is a part of it, too, whichever it is."""
+    while isinstance(obj, (Part, Method)):
+        obj = obj.of
+    return isinstance(obj, New) and obj.path.startswith(DRAWN)
 
 
 def _but_none(value: Value) -> Value:

@@ -73,16 +73,19 @@ Read = ast.Name | ast.Attribute
 Follows = Callable[[Read, ast.Assign], bool]
 _MOMENTARY = ("time", "random", "listing")
 _WHY = "all ranks use the name that rank 0 makes: from a clock or at random, each rank would make another"
+_WHY_OF_DEVICE = "all ranks read the file that rank 0 has named after its device: from its own device, each would make another name"
 
 
 @dataclass
 class Names:
-    """What makes names that all ranks must share: statements, loops that find them, defaults of options; and paths made in another way."""
+    """What makes names that all ranks must share: statements, loops that find them, defaults of options, numbers of devices in a path; and
+    paths made in another way."""
 
     statements: list[ast.Assign | ast.With] = field(default_factory=list)
     loops: dict[ast.stmt, list[str]] = field(default_factory=dict)
     unknown: list[ast.expr] = field(default_factory=list)
     defaults: list[ast.expr] = field(default_factory=list)
+    of_devices: list[ast.expr] = field(default_factory=list)
 
 
 def common_names(context: Context) -> Names:
@@ -102,7 +105,33 @@ def common_names(context: Context) -> Names:
         if any(_needed(context, t) and _mentions(context, t.path, name) for t in touched):
             kept = out.defaults if _everywhere(context, context.tree.statement(default)) else out.unknown
             kept.append(default)
+    _add_named_after_devices(context, touched, out)
     return out
+
+
+def _add_named_after_devices(context: Context, touched: list[Touch], out: Names) -> None:
+    """Add the paths with the number of a device that all ranks read; where they look for them first, each would look for its own."""
+    found = [t for t in touched if _names_device(context, t.path)]
+    alone = [t for t in found if guards_of(context).guarded_call(t.call.node, t.call.stack)]
+    looked = any(t.kind == "look" for t in found if t not in alone)
+    for path in dict.fromkeys(t.path for t in found if _needed(context, t)):
+        agreed = not looked and context.facts.is_edited(path) and _everywhere(context, context.tree.statement(path))
+        (out.of_devices if agreed else out.unknown).append(path)
+
+
+def _names_device(context: Context, path: ast.expr) -> bool:
+    """Whether a path is made from the text of a device with a number, which is another on each rank."""
+    if context.broadcasts(path):
+        return False
+    reads = (r for r in _read_by(context, path) if not (isinstance(up := context.tree.parent[r], ast.Attribute) and up.attr == "type"))
+    made = (o.node for r in reads for o in context.facts.after.value(r).instances() if o.path == "torch.device")
+    return any(isinstance(n, ast.Call) and not _is_plain_device(n) for n in made)
+
+
+def _is_plain_device(call: ast.Call) -> bool:
+    """Whether `torch.device(...)` is given nothing but "cuda" and "cpu"."""
+    texts = {n.value for a in call.args for n in ast.walk(a) if isinstance(n, ast.Constant)}
+    return len(call.args) == 1 and not call.keywords and bool(texts) and texts <= {"cuda", "cpu"}
 
 
 def _found_free(context: Context, touched: list[Touch]) -> dict[ast.stmt, list[str]]:
@@ -186,9 +215,9 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         else:
             edit = Replace(source.value, f"{helper}({{0}})", (source.value,))
             yield Change(CODE, _WHY, tree.shown, source, (edit,), needs=("same_on_all_ranks",))
-    for default in names.defaults:
-        edit = Replace(default, f"{helper}({{0}})", (default,))
-        yield Change(CODE, _WHY, tree.shown, default, (edit,), needs=("same_on_all_ranks",))
+    for made, why in (*((d, _WHY) for d in names.defaults), *((p, _WHY_OF_DEVICE) for p in names.of_devices)):
+        edit = Replace(made, f"{helper}({{0}})", (made,))
+        yield Change(CODE, why, tree.shown, made, (edit,), needs=("same_on_all_ranks",))
     for loop, bound in names.loops.items():
         if not _everywhere(context, loop):
             yield context.manual(CODE, loop, "each rank would find another free name", f"{bound[0]} = {helper}({bound[0]})")
@@ -196,7 +225,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         lines = "\n".join(f"{name} = {helper}({name})" for name in bound)
         yield Change(CODE, _WHY, tree.shown, loop, (InsertAfter(loop, lines),), needs=("same_on_all_ranks",))
     for path in dict.fromkeys(names.unknown):
-        why = "this name comes from the clock, a random number or a folder listing: every rank would use another name"
+        why = "this name comes from the clock, a random number, a folder listing or a device: every rank would use another name"
         yield context.manual(CODE, path, why, f"make it in a statement of its own: name = {helper}(...)")
     yield from run_folder.findings(context, CODE)
 

@@ -40,10 +40,12 @@ def sizes_read(context: Context, live: LiveOut) -> list[ast.expr] | None:
 
 
 def _shown(context: Context, use: ast.AST, seen: set[ast.AST]) -> bool:
-    run, tree, effects = context.facts.after, context.facts.tree_of(use), guards_of(context).effects
+    run, tree, guards = context.facts.after, context.facts.tree_of(use), guards_of(context)
     inside = []
+    if context.facts.is_edited(use) and any(map(guards.only_outputs, tree.path(use))):
+        return True
     for up in tree.ancestors(use):
-        if up in effects.at:
+        if up in guards.effects.at:
             return True
         if isinstance(up, ast.stmt):
             break
