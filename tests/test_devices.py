@@ -1,6 +1,7 @@
 """Every number of a GPU that reaches a device is this rank's after the conversion: the text for each spelling, and runs on played GPUs."""
 
 import os
+import subprocess
 import sys
 import textwrap
 from pathlib import Path
@@ -212,3 +213,59 @@ def test_what_is_placed_before_the_ranks_choose_is_on_their_own_devices(tmp_path
     assert done.code.index("\ninit_distributed()\n") < done.code.index("twice = ")
     (module,) = (module for module in done.edited if module.path.name == "scaling.py")
     assert 'torch.device(f"cuda:{get_local_rank()}" if torch.cuda.is_available() else "cpu")' in module.code
+
+
+CHOSEN = """\
+import os
+
+import torch
+import torch.nn.functional as F
+import watched
+from torch.utils.data import DataLoader, TensorDataset
+
+x = torch.sin(torch.arange(256.0) ** 1.5).view(32, 8)
+{module}
+
+def main():
+    {function}
+    model = torch.nn.Linear(8, 2).cuda()
+    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+    for rows, kinds in DataLoader(TensorDataset(x, (x.sum(1) > 0).long()), batch_size=8):
+        sgd.zero_grad()
+        F.cross_entropy(model(rows.cuda()), kinds.cuda()).backward()
+        sgd.step()
+
+
+if __name__ == "__main__":
+    main()
+"""
+WATCHED = """\
+import os
+
+import torch
+
+
+def asked():
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "7", "the devices are asked for before they are chosen"
+    return False
+
+
+torch.cuda.is_available = asked
+"""
+
+
+@pytest.mark.parametrize("place", ["module", "function"])
+def test_a_choice_of_devices_is_made_before_they_are_asked_for_or_told(tmp_path: Path, place: str) -> None:
+    """CUDA reads the choice once, when it is first asked for its devices: `torch.cuda.is_available()` is such a question."""
+    choice = {"module": "", "function": "pass", place: 'os.environ["CUDA_VISIBLE_DEVICES"] = "7"'}
+    (tmp_path / "watched.py").write_text(WATCHED)
+    script = tmp_path / "train.py"
+    script.write_text(CHOSEN.format(**choice))
+    done = ddpify.convert(script)
+    assert done.exit_code == 0
+    told = any("make the choice that comes later in the shell" in change.why for change in done.changes)
+    assert told is (place == "function")
+    script.write_text(done.code)
+    environment = {k: v for k, v in os.environ.items() if k not in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "CUDA_VISIBLE_DEVICES")}
+    ran = subprocess.run([sys.executable, "train.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+    assert (ran.returncode == 0) is not told, ran.stderr

@@ -38,6 +38,20 @@ def behind_choice_of_devices(context: Context, changes: Sequence[Change]) -> ast
     return outermost if all(order.joined(node, stack) for node, stack in _uses(context, changes)) else None
 
 
+def device_behind(context: Context, changes: Sequence[Change]) -> ast.stmt | None:
+    """The statement of the module that chooses the visible devices, where the group is joined, and this rank's device used, behind it only.
+
+    What asks whether there is a GPU has looked for the devices as well.
+    """
+    run, tree = context.facts.after, context.tree
+    nodes = [n for n in cuda_visible_devices.assignments(context) if context.facts.in_main(n) and n in run.trace.visited]
+    if len(nodes) != 1 or tree.parent[nodes[0]] is not tree.root or context.options.starts == "spawn":
+        return None
+    order = Order(run, {"__main__": Binding(tree.trees[0].root, {nodes[0]: frozenset((JOINED,))})})
+    used = [*_uses(context, changes), *_edited(context, [c for c in changes if "device" in c.needs])]
+    return nodes[0] if all(order.joined(node, stack) for node, stack in used) else None
+
+
 def chooses_later(context: Context, first: ast.stmt) -> bool:
     """Whether the entry chooses the visible devices after the group is joined before the statement `first`, of the module or main block."""
     if context.options.starts == "spawn":
@@ -76,8 +90,13 @@ def _asking(context: Context, changes: Sequence[Change]) -> Iterator[tuple[ast.A
     for change in changes:
         helped = any(n in HELPERS and HELPERS[n].group for n in change.needs) or any(line.startswith(_GROUP) for line in change.imports)
         if helped or any(dist in text for text in runtime_module.texts_of(change.edits)):
-            for node in (edit.node for edit in change.edits):
-                yield from ((context.tree.statement(node), stack) for stack in _stacks(context, context.tree.function(node)))
+            yield from _edited(context, [change])
+
+
+def _edited(context: Context, changes: Sequence[Change]) -> Iterator[tuple[ast.AST, Stack]]:
+    """The statements that changes edit, with the calls that they run under."""
+    for node in (edit.node for change in changes for edit in change.edits):
+        yield from ((context.tree.statement(node), stack) for stack in _stacks(context, context.tree.function(node)))
 
 
 def _stacks(context: Context, function: ast.AST) -> set[Stack]:

@@ -99,8 +99,13 @@ def change(context: Context, changes: Sequence[Change], place: Place) -> tuple[l
         return piece in here or any(_reads(names[piece], text) for text in own)
 
     with_device = context.own_device is None and is_used("device")
-    code = _block(context, apex_version.comment(context, changes), own, with_device)
+    behind = joining.device_behind(context, changes) if with_device and not _anchor(context, changes)[1] else None
+    code = _block(context, apex_version.comment(context, changes), own, with_device and behind is None)
     anchor, edits, late = _placed(context, changes, code, _calls(context, needs))
+    if behind is not None:
+        edits += (InsertAfter(behind, _template("device", names)),)
+    elif with_device:  # which asks CUDA for its devices
+        late = late or joining.chooses_later(context, anchor)
     imports = [*_BASE[:-1], f"import torch.distributed as {names['dist']}"]
     imports += [i for piece, helper in HELPERS.items() if piece in needs - elsewhere for i in helper.imports]
     if away is not None:
