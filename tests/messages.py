@@ -578,6 +578,14 @@ PROCESSES = {
     "a random state restored during training": piece(
         "batches", "state = torch.get_rng_state()\nfor x, y in loader:\n    update(x, y)\n    torch.set_rng_state(state)\n"
     ),
+    "a generator of the data, for their order and their samples": whole(
+        HEAD.replace("import os", "import os\nimport random") + "\n\nclass Shaken(torch.utils.data.Dataset):\n"
+        "    def __init__(self):\n        self.numbers = random.Random(3)\n        self.order = self.numbers.sample(range(640), 640)\n\n"
+        "    def __len__(self):\n        return 640\n\n"
+        "    def __getitem__(self, i):\n        x, y = train_set[self.order[i]]\n        return x + self.numbers.random(), y\n\n\n"
+        + SET_UP.replace("train_set", "Shaken()")
+        + LOOP
+    ),
     "devices chosen by default": piece("start", 'os.environ.setdefault("CUDA_VISIBLE_DEVICES", args.gpu)\n'),
     "to spawn: a list of one GPU": whole(
         HEAD.replace("import os", "import argparse\nimport os")

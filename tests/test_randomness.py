@@ -103,6 +103,27 @@ SCRIPTS: dict[str, tuple[str, str]] = {
     loader = DataLoader(part, batch_size=4, shuffle=True)
 """,
     ),
+    "a generator of the module, for the samples alone": (
+        "shaking.random()",
+        """
+    shaking = np.random.RandomState(3)
+    loader = DataLoader(Noisy(), batch_size=4, shuffle=True)
+""",
+    ),
+    "a generator that the data keep, in workers": (
+        "self.shaken()",
+        """
+    class Kept(Noisy):
+        def __init__(self):
+            self.shaking = random.Random(3)
+
+        def shaken(self):
+            return self.shaking.random()
+
+
+    loader = DataLoader(Kept(), batch_size=4, shuffle=True, num_workers=1)
+""",
+    ),
     "torch in the script's own process, seeded again for a second training": (
         TORCH,
         f"""

@@ -1,7 +1,7 @@
 """Let the loader workers of all ranks draw different numbers.
 
-What it does: a `worker_init_fn` that seeds a generator with numbers that are alike on all ranks adds the rank; so does the seed of a
-    `generator` that a training loader takes its workers' seeds from.
+What it does: a `worker_init_fn` that seeds a generator with numbers that are alike on all ranks adds the rank; so do the seed of a
+    `generator` that a training loader takes its workers' seeds from, and that of a generator which a data set keeps for its samples.
 Why: torch seeds each worker by a number that every rank draws for itself; a seed of the script's own undoes that, and all ranks augment
     their samples in the same way.
 Safety: safe; rank 0's workers draw what they drew.
@@ -14,10 +14,11 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Replace
-from ddpify.facts.model import Func, New
-from ddpify.facts.tree import calls_in, last_name, names_read, names_stored, walked
+from ddpify.facts.model import Class, Func, New, Obj
+from ddpify.facts.tree import Tree, calls_in, last_name, names_read, names_stored, walked
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
+from ddpify.rules.data import draws
 
 CODE = "DDP104"
 TITLE = "seed the loader workers of each rank"
@@ -60,6 +61,12 @@ EXAMPLES: tuple[Example, ...] = (
 
 _SEEDS = frozenset(("numpy.random.seed", "random.seed", "torch.manual_seed", "torch.random.manual_seed"))
 _OWN = frozenset(("initial_seed", "get_worker_info", "get_state", "get_rank", "default_rng", "randint"))
+_PRIVATE = frozenset(("numpy.random.RandomState", "numpy.random.default_rng", "random.Random"))
+_SAMPLES = frozenset(("__getitem__", "__getitems__", "__call__", "forward"))
+_SAME_SAMPLES = (
+    "all ranks draw the same numbers from this generator for their samples",
+    "add 1000 * dist.get_rank() to its seed, where nothing that must be alike on all ranks is drawn from it",
+)
 _WHY = "the loader workers of each rank are seeded differently, so that their augmentation differs"
 
 
@@ -75,6 +82,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         workers = argument(loader.node, 5, "num_workers") if isinstance(loader.node, ast.Call) else None
         if workers is not None and not (isinstance(workers, ast.Constant) and workers.value == 0):
             yield from _generator(context, loader, seen)
+    yield from _of_samples(context, seen)
 
 
 def _function(context: Context, func: Func) -> Iterator[Change | Finding]:
@@ -111,6 +119,79 @@ def _generator(context: Context, loader: New, seen: set[ast.AST]) -> Iterator[Ch
             seen.add(call.node)
             if not any(v.of_kind("rank") for v in call.args):
                 yield _added(context, call.node.args[0], "{rank}")
+
+
+def _of_samples(context: Context, seen: set[ast.AST]) -> Iterator[Change | Finding]:
+    """The seeds of generators that training data, or their transforms, keep for the samples."""
+    run = context.facts.after
+    parts = _parts_of_data(context)
+    owners = _classes(parts)
+    elsewhere = _classes({o for v in run.trace.values.values() for o in v.instances()} - parts)
+    for call in run.trace.calls:
+        seed = draws.seed_of(call)
+        apart = any(v.of_kind("rank") or context.differs(v) for v in call.args)
+        if not call.func.paths() & _PRIVATE or seed is None or apart or call.node in seen:
+            continue
+        drawing, alone = _drawn_in(context.facts.tree_of(call.node), call.node, owners)
+        if drawing:
+            seen.add(call.node)
+            plain = isinstance(seed, ast.Constant) and type(seed.value) is int
+            mine = alone and plain and elsewhere.isdisjoint(drawing) and context.facts.is_edited(seed)
+            yield _added(context, seed, "1000 * {rank}") if mine else context.manual(CODE, call.node, *_SAME_SAMPLES)
+
+
+def _parts_of_data(context: Context) -> set[New]:
+    """The training data, and the objects that they hold."""
+    run = context.facts.after
+    found: set[New] = set()
+    todo = [o for loader in context.facts.loaders for o in run.attribute(loader, "dataset").instances()]
+    while todo:
+        obj = todo.pop()
+        if obj not in found:
+            found.add(obj)
+            todo += [o for value in run.of(obj).values() for o in value.instances()]
+    return found
+
+
+def _classes(objs: set[New]) -> set[ast.ClassDef]:
+    """The classes of objects, with those that they derive from."""
+    found: set[Class] = set()
+    todo: list[Obj] = [o.cls for o in objs if o.cls is not None]
+    while todo:
+        cls = todo.pop()
+        if isinstance(cls, Class) and cls not in found:
+            found.add(cls)
+            todo += [o for base in cls.bases for o in base.objs]
+    return {cls.node for cls in found}
+
+
+def _drawn_in(tree: Tree, made: ast.AST, owners: set[ast.ClassDef]) -> tuple[set[ast.AST], bool]:
+    """The classes of `owners` that make samples with a generator, and whether nothing but that reads it."""
+    statement = tree.parent.get(made)
+    target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+    if isinstance(target, ast.Attribute):
+        reads: list[ast.AST] = [n for n in tree.of(ast.Attribute) if n.attr == target.attr and isinstance(n.ctx, ast.Load)]
+    elif isinstance(target, ast.Name) and isinstance(tree.function(target), ast.Module):
+        reads = [n for n in tree.of(ast.Name) if n.id == target.id and isinstance(n.ctx, ast.Load)]
+    else:
+        return set(), False
+    functions = set(tree.of(ast.FunctionDef))
+    roots = {f: tree.parent[f] for f in functions if f.name in _SAMPLES and tree.parent[f] in owners}
+    drawing, samples = {tree.function(n) for n in reads}, _reached(set(roots), functions)
+    named = {last_name(n) for f in functions - samples for n in walked(f) if isinstance(n, (ast.Name, ast.Attribute))}
+    alone = drawing <= samples and not any(f.name in named for f in samples - roots.keys())
+    return {owner for root, owner in roots.items() if _reached({root}, functions) & drawing}, alone
+
+
+def _reached(roots: set[ast.FunctionDef], functions: set[ast.FunctionDef]) -> set[ast.FunctionDef]:
+    """The functions of a file that some of them call, with these."""
+    found, todo = set(roots), list(roots)
+    while todo:
+        called = {last_name(call.func) for call in calls_in(todo.pop())}
+        new = {f for f in functions if f.name in called} - found
+        found |= new
+        todo += new
+    return found
 
 
 def _added(context: Context, seed: ast.expr, more: str) -> Change | Finding:
