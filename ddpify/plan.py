@@ -87,6 +87,7 @@ def make_plan(project: Project, options: Options, marks: Sequence[Change] = ()) 
     context, changes, findings = _planned(project, options)
     if options.whole_batches == "auto" and _left(changes, findings):
         base = whole_batches.assumed(_context(project, options, context.facts.edited), (*changes, *findings))
+        base = base and whole_batches.with_shares(_context(project, options, context.facts.edited, base))
         instead = _planned(project, options, base) if base is not None else None
         if instead is not None and not _left(*instead[1:]) and whole_batches.computes_alike(instead[0]):
             context, changes, findings = instead
@@ -116,9 +117,7 @@ def make_plan(project: Project, options: Options, marks: Sequence[Change] = ()) 
 def _planned(project: Project, options: Options, base: AssumedEdits = AS_WRITTEN) -> tuple[Context, list[Change], list[Finding]]:
     """What the rules decide of a script, with all modules edited that they need to edit."""
     first = _context(project, options, base=base)
-    if wanted := {
-        name for node in (*base.read_by_rank_zero, *base.redistributed) if (name := first.facts.tree_of(node).name) != "__main__"
-    }:
+    if wanted := {name for node in (*base.read_whole, *base.redistributed) if (name := first.facts.tree_of(node).name) != "__main__"}:
         edited = dict.fromkeys((*first.facts.edited, *sorted(wanted)))
         first = _context(project, options, tuple(edited), base)
     context, changes, findings = _decide(first)

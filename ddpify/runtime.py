@@ -39,6 +39,7 @@ HELPERS: dict[str, Helper] = {
     ),
     "sampler_of_rank_zero": Helper((None,), True),
     "batches_of_rank_zero": Helper((None,), True),
+    "batches_of_all_ranks": Helper((None,), True, (), ("import pickle", "from torch.utils.data.distributed import DistributedSampler")),
     "rank_sampler": Helper((None,)),
     "rank_batch_sampler": Helper((None,)),
     "endless_rank_sampler": Helper((None,)),

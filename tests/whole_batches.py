@@ -3,6 +3,10 @@
 WHOLE = frozenset(
     (
         "a pool of earlier images that others look into",
+        "a distributed sampler where a flag asks for one that is never given",
+        "loaders made by map",
+        "a property makes all loaders, by what it was told before",
+        "a function makes all loaders, and nothing tells which",
         "fakes from a pool of earlier ones",
         "several rows for each token of a sentence, and a number that fades",
         "two networks, one of which judges the other, and a number that fades",

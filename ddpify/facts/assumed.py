@@ -12,10 +12,12 @@ from ddpify.records import dataclass, field
 GRADED = {how: f"{how} with gradients" for how in ("whole", "agreed", "mean")}
 """Of what an edit makes something else: how it is called where the edit does so only where there are gradients."""
 
-READERS = ("BatchesOfRankZero", "DDPBatchesOfRankZero")
-"""What a converted script calls the class that gives all ranks the batches that rank 0 reads of a loader."""
+BY_RANK_ZERO, BY_ALL_RANKS = "rank 0", "all ranks"
+CLASSES = {BY_RANK_ZERO: ("BatchesOfRankZero", "DDPBatchesOfRankZero"), BY_ALL_RANKS: ("BatchesOfAllRanks", "DDPBatchesOfAllRanks")}
+"""What a converted script may call the class that gives all ranks whole batches of a loader, by who reads them."""
+READERS = {name: by for by, names in CLASSES.items() for name in names}
 WHOLE_BATCHES = "whole batches"
-"""What the memory calls it that a loader is read so."""
+"""What the memory calls who reads a loader so."""
 GATHERS = ("rows_of_all_ranks", "ddp_rows_of_all_ranks")
 """What a converted script calls the function that gathers the outputs of such a forward."""
 IN_PARTS = "in parts"
@@ -32,8 +34,8 @@ class AssumedEdits:
     the expressions that are the same on all ranks after a statement, computed from the batches of the loaders `shares` (None: of any).
     All ranks take the same way through `replicated_branches`. `redistributed` maps expressions to what an edit makes of them: all ranks'
     rows ("whole"), a number that is the same on all ranks ("agreed"), numbers whose average over ranks is that of all samples ("mean"), or
-    whose total is ("sum"); GRADED: not where nothing has gradients. The loaders that the calls `read_by_rank_zero` make give all ranks the
-    batches that rank 0 reads.
+    whose total is ("sum"); GRADED: not where nothing has gradients. The loaders that the calls `read_whole` make give all ranks whole
+    batches: those that rank 0 reads, or those whose parts all ranks read.
     """
 
     wraps: Mapping[ast.stmt, tuple[ast.expr, ...]] = field(default_factory=dict)
@@ -44,18 +46,17 @@ class AssumedEdits:
     replicated_after: Mapping[ast.stmt, tuple[ast.expr, ...]] = field(default_factory=dict)
     replicated_branches: frozenset[ast.AST] = frozenset()
     redistributed: Mapping[ast.expr, str] = field(default_factory=dict)
-    read_by_rank_zero: frozenset[ast.AST] = frozenset()
+    read_whole: Mapping[ast.AST, str] = field(default_factory=dict)
 
     def key(self) -> tuple[object, ...]:
         """What two equal assumptions share."""
-        maps = (self.wraps, self.batch_sources, self.replicated_after, self.redistributed)
+        maps = (self.wraps, self.batch_sources, self.replicated_after, self.redistributed, self.read_whole)
         return (
             *(frozenset(each.items()) for each in maps),
             self.ignore_dp,
             self.unwraps,
             self.replicated_branches,
             self.shares,
-            self.read_by_rank_zero,
         )
 
 

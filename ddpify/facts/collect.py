@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from ddpify.facts import batch_source, discarded, library, manual_batches, optional_wraps
-from ddpify.facts.assumed import AS_WRITTEN, WHOLE_BATCHES, AssumedEdits
+from ddpify.facts.assumed import AS_WRITTEN, BY_RANK_ZERO, WHOLE_BATCHES, AssumedEdits
 from ddpify.facts.batch_source import BatchSource
 from ddpify.facts.frozen import frozen
 from ddpify.facts.interpret.settings import excluded
-from ddpify.facts.model import NOTHING, Call, Func, Loop, Method, New, Obj, Part, Value, join, ordered
+from ddpify.facts.model import NOTHING, Call, Func, Lit, Loop, Method, New, Obj, Part, Value, join, ordered
 from ddpify.facts.runs import Run, place_of, run, run_by
 from ddpify.facts.tree import Forest, Tree, arguments
 from ddpify.project import Project
@@ -150,18 +150,22 @@ class Facts:
 
     @property
     def loaders(self) -> list[New]:
-        """The loaders that feed training, in source order."""
-        return [o for o in self.feeding if o.path not in batch_source.PATHS]
+        """The loaders that feed training of which each rank reads its part, in source order."""
+        return [o for o in self._read if o.path not in batch_source.PATHS]
 
     @property
     def feeding(self) -> list[New]:
-        """All that feeds training, in source order: the loaders, and the batches that are cut or drawn by hand."""
+        """All that feeds training of which each rank has its part, in source order: loaders, and batches that are cut or drawn by hand."""
+        return [o for o in self._read if o not in self.whole_loaders]
+
+    @property
+    def _read(self) -> list[New]:
         found = {o for loop in self.loops for o in loop.loaders if isinstance(o, New)}
         return sorted(found, key=lambda o: (getattr(o.node, "lineno", 0), getattr(o.node, "col_offset", 0)))
 
     @cached_property
     def whole_loaders(self) -> frozenset[New]:
-        """The loaders of which all ranks have what rank 0 reads."""
+        """The loaders of which all ranks have whole batches."""
         return frozenset(o for o, name in self.before.memory if name == WHOLE_BATCHES and isinstance(o, New))
 
     @property
@@ -270,17 +274,29 @@ def loss_of(call: Call) -> Value:
 def _loop(run: Run, call: Call) -> TrainingLoop:
     loss = loss_of(call)
     fed = (o for o in loss.of_kind("batch") | loss.of_kind("whole") if isinstance(o, New))
-    loaders = frozenset(o for o in fed if (o, WHOLE_BATCHES) not in run.memory)
+    loaders = frozenset(o for o in fed if not _by_rank_zero(run, o))
     around = [loop for loop in call.loops if isinstance(loop.node, (ast.For, ast.AsyncFor, ast.While))]
     if loaders and not any(run.is_loader(o) for o in loaders):  # batches are drawn in a loop that a loader counts
         loaders |= frozenset(o for loop in around[-1:] for o in loop.element.batches() if run.is_loader(o))
-    feeding = [i for i, loop in enumerate(around) if loaders & frozenset(o for o in loop.element.batches() if isinstance(o, New))]
+    feeding = [i for i, loop in enumerate(around) if loaders & batches_of(run, loop.element)]
     if not feeding:
-        fetching = {c.loops[-1].node for c in run.trace.calls if c.loops and _fetches(c) and loaders & c.result.batches()}
+        fetching = {c.loops[-1].node for c in run.trace.calls if c.loops and _fetches(c) and loaders & batches_of(run, c.result)}
         feeding = [i for i, loop in enumerate(around) if loop.node in fetching]
     at = feeding[-1] if feeding else len(around) - 1
     batch = around[at] if around else None
     return TrainingLoop(call, loss, loaders, batch, around[at - 1] if at > 0 else None)
+
+
+def batches_of(run: Run, value: Value) -> frozenset[New]:
+    """The loaders whose batches a value may be: a rank's parts of them, or whole ones."""
+    whole = (o for v in library.with_entries([value]) for o in v.of_kind("whole") if (o, WHOLE_BATCHES) in run.memory)
+    return frozenset(o for o in (*value.batches(), *whole) if isinstance(o, New))
+
+
+def _by_rank_zero(run: Run, loader: New) -> bool:
+    """Whether rank 0 reads a loader for all ranks."""
+    by = run.memory.get((loader, WHOLE_BATCHES), NOTHING)
+    return any(isinstance(o, Lit) and o.value == BY_RANK_ZERO for o in by.objs)
 
 
 def _fetches(call: Call) -> bool:

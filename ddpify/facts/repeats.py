@@ -229,8 +229,8 @@ def _assumptions(run: Interpreter) -> dict[object, object]:
         out[branch] = (out.get(branch), "replicated")
     for expression in run.unwraps:
         out[expression] = (out.get(expression), "unwraps")
-    for loader in run.assumed.read_by_rank_zero:
-        out[loader] = (out.get(loader), "whole")
+    for loader, reader in run.assumed.read_whole.items():
+        out[loader] = (out.get(loader), "whole", reader)
     for place, how in run.redistributed.items():
         out[place] = (out.get(place), "redistributed", how)
     return out

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from ddpify.edits import Edit, Replace
 from ddpify.facts import batch_source, library
-from ddpify.facts.assumed import GATHERS, GRADED, READERS, AssumedEdits
+from ddpify.facts.assumed import BY_ALL_RANKS, BY_RANK_ZERO, CLASSES, GATHERS, GRADED, AssumedEdits
 from ddpify.facts.collect import Facts, training_calls
 from ddpify.facts.initialize import Nowhere, Site
 from ddpify.facts.model import NOTHING, Call, Lit, New, Obj, Value
@@ -45,7 +45,8 @@ NAMES = {
     "reduce_meter": ("reduce_meter", "ddp_reduce_meter"),
     "gather_over_ranks": ("gather_over_ranks", "ddp_gather"),
     "sampler_of_rank_zero": ("SamplerOfRankZero", "DDPSamplerOfRankZero"),
-    "batches_of_rank_zero": READERS,
+    "batches_of_rank_zero": CLASSES[BY_RANK_ZERO],
+    "batches_of_all_ranks": CLASSES[BY_ALL_RANKS],
     "rank_sampler": ("RankSampler", "DDPRankSampler"),
     "rank_batch_sampler": ("RankBatchSampler", "DDPRankBatchSampler"),
     "endless_rank_sampler": ("EndlessRankSampler", "DDPEndlessRankSampler"),
@@ -328,12 +329,10 @@ class Context:
         return out
 
     def holds_whole_loader(self, node: ast.expr) -> bool:
-        """Whether an expression is a loader that rank 0 reads for all ranks, or goes through one."""
+        """Whether an expression is a loader whose batches all ranks get whole, or goes through one."""
         if not self.facts.whole_loaders:
             return False
-        held = {o for over in self.facts.after.iterated(self.facts.after.value(node)) for o in over.objs if isinstance(o, New)}
-        readers = (o for o in held if o.cls is not None and o.cls.node.name in READERS)
-        return bool(held & self.facts.whole_loaders) or any(readers)
+        return any(over.objs & self.facts.whole_loaders for over in self.facts.after.iterated(self.facts.after.value(node)))
 
     def _reads_of_whole_loaders(self) -> Iterator[ast.AST]:
         """The calls under which such a loader is read."""

@@ -57,10 +57,11 @@ def rows_of_rank(run: Interpreter, args: list[Value], result: Value) -> Value:
     return Value(frozenset(), without(result.origins, "rank", "world", "index", "from"), "sample", shape)
 
 
-def read_by_rank_zero(run: Interpreter, loaders: Value) -> None:
-    """All ranks get the batches that rank 0 reads of loaders."""
+def read_whole(run: Interpreter, loaders: Value, by: str) -> Value:
+    """All ranks get whole batches of loaders, which rank 0 reads, or of which each rank reads its part."""
     for obj in loaders.instances():
-        run.memory[obj, WHOLE_BATCHES] = just(Lit(True))
+        run.memory[obj, WHOLE_BATCHES] = just(Lit(by))
+    return loaders
 
 
 def gathered(run: Interpreter, node: ast.AST, value: Value, several: bool = True) -> Value:

@@ -13,7 +13,7 @@ from ddpify.facts.flags import flags
 from ddpify.facts.interpret import starred
 from ddpify.facts.interpret.assignment import combine, filled_with
 from ddpify.facts.interpret.attributes import opened, read
-from ddpify.facts.interpret.batches import gathered, read_by_rank_zero, rows_of_rank
+from ddpify.facts.interpret.batches import gathered, read_whole, rows_of_rank
 from ddpify.facts.interpret.branches import is_known
 from ddpify.facts.interpret.definitions import apply, carry_out
 from ddpify.facts.interpret.literals import decorator_names, is_own, marked_as_literal
@@ -277,9 +277,9 @@ def invoke_one(
 
 def construct(run: Interpreter, cls: Class, node: ast.AST, args: list[Value], keywords: dict[str, Value]) -> Value:
     """An instance of a class of the project."""
-    made = run.objects.new("", node, run.stack, cls)
     if cls.node.name in READERS and args:
-        read_by_rank_zero(run, args[0])
+        return read_whole(run, args[0], READERS[cls.node.name])
+    made = run.objects.new("", node, run.stack, cls)
     init = run.find(cls, "__init__")
     for f in init.objs if init is not None else ():
         if isinstance(f, Func):

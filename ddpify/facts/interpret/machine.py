@@ -22,7 +22,7 @@ from ddpify.facts.interpret import (
     statements,
 )
 from ddpify.facts.interpret.assignment import reduce_in_place, wrap
-from ddpify.facts.interpret.batches import cut, gathered, read_by_rank_zero
+from ddpify.facts.interpret.batches import cut, gathered, read_whole
 from ddpify.facts.interpret.calls import changed_in_place
 from ddpify.facts.interpret.expressions import mixed_parts
 from ddpify.facts.interpret.settings import possible
@@ -177,8 +177,8 @@ class Machine(Interpreter):
             value = cut(self, self.batch_sources[node], value)
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in library.FILLS:
                 changed_in_place(self, node.func, NOTHING, value)
-        if node in self.assumed.read_by_rank_zero:
-            read_by_rank_zero(self, value)
+        if node in self.assumed.read_whole:
+            value = read_whole(self, value, self.assumed.read_whole[node])
         if node in self.unwraps:
             value = join(
                 [

@@ -91,7 +91,7 @@ class Interpreter(ABC):
         self.replicated_after = assumed.replicated_after
         self.wraps = assumed.wraps
         self._ignore_dp = assumed.ignore_dp
-        self.special: frozenset[ast.AST] = self.unwraps.union(self.batch_sources, self.redistributed, assumed.read_by_rank_zero)
+        self.special: frozenset[ast.AST] = self.unwraps.union(self.batch_sources, self.redistributed, assumed.read_whole)
         self.objects = project.objects
         self.trace = Trace()
         self.memory = Memory()

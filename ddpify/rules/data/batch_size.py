@@ -185,7 +185,8 @@ def _divided(context: Context, node: ast.BinOp, sizes: Sizes) -> Iterator[Change
 def _composed(context: Context) -> Iterator[Finding]:
     """The numbers by which a sampler of the script's own composes batches, where training takes the batches apart by them."""
     run = context.facts.after
-    samplers = {o for x in context.facts.loaders for n in ("sampler", "batch_sampler") for o in run.attribute(x, n).instances()}
+    parted = (x for x in context.facts.loaders if x not in context.facts.whole_loaders)
+    samplers = {o for x in parted for n in ("sampler", "batch_sampler") for o in run.attribute(x, n).instances()}
     given = (v for o in samplers if o.cls is not None for c in run.calls(o.node) for v in (*c.args, *c.keywords.values()))
     sizes = Sizes(frozenset(o for v in given for o in v.objs if is_size(o)))
     for place in dict.fromkeys(_uses_of(context, sizes)) if sizes.numbers else ():
@@ -209,7 +210,7 @@ def _uses_of(context: Context, sizes: Sizes) -> Iterator[ast.expr]:
 
 def _of_loaders(context: Context) -> Iterator[Change]:
     """`loader.batch_size`: the loader has this rank's, and what does not divide or count this rank's rows means all ranks'."""
-    run, tree, trained = context.facts.after, context.tree, set(context.facts.loaders)
+    run, tree, trained = context.facts.after, context.tree, set(context.facts.loaders) - context.facts.whole_loaders
     for node in tree.nodes():
         if not (isinstance(node, ast.Attribute) and node.attr == "batch_size" and isinstance(node.ctx, ast.Load)):
             continue
@@ -247,7 +248,7 @@ def _indivisible(context: Context) -> Iterator[Finding]:
     devices = cuda_visible_devices.devices(context)
     ranks = len(devices.split(",")) if devices else 2
     shared = "two" if ranks == 2 else ranks
-    for loader in context.facts.feeding:
+    for loader in dict.fromkeys((*context.facts.loaders, *context.facts.feeding)):
         for obj in run.attribute(loader, "batch_size").objs:
             literal = (None, obj.value) if isinstance(obj, Lit) else (None, None)
             option, size = _default(context, obj.name) if isinstance(obj, Part) else literal

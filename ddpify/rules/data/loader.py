@@ -21,7 +21,7 @@ import itertools
 from collections.abc import Iterator
 
 from ddpify.facts import library
-from ddpify.facts.collect import TrainingLoop
+from ddpify.facts.collect import TrainingLoop, batches_of
 from ddpify.facts.model import NOTHING, Class, Func, Lit, New, Obj, Value, ordered
 from ddpify.facts.tree import Tree, inside, last_name, structure
 from ddpify.options import Options
@@ -366,7 +366,7 @@ def _evaluates(context: Context, loader: New) -> bool:
     run, training = context.facts.after, context.facts.training_loops
     loops = {loop.node: loop for call in run.trace.calls for loop in call.loops if loop.node not in training}
     for node, loop in loops.items():
-        if loader not in loop.element.of_kind("batch") | loop.element.batches():
+        if loader not in loop.element.of_kind("batch") | batches_of(run, loop.element):
             continue
         over = [g.iter for g in getattr(node, "generators", ())] or [getattr(node, "iter", None)]
         drawn = [o for n in over if n is not None for part in ast.walk(n) for o in run.value(part).instances()]
@@ -429,6 +429,14 @@ def sharded(context: Context, loader: New) -> bool:
     data = context.facts.after.attribute(loader, "dataset").instances()
     is_a = context.facts.after.interpreter.is_a
     return bool(samplers(context, loader)) or any(is_a(o, stream.ITERABLE) and _reads_rank(context, o) for o in data)
+
+
+def read_in_parts(context: Context, loader: New) -> bool:
+    """Whether each rank can read its part of a training loader: it goes through its batches as torch's does, and evaluates nowhere."""
+    run, call = context.facts.after, _edited_call(context, loader)
+    goes_through = run.interpreter.find(loader.cls, "__iter__") if loader.cls is not None else None
+    alone = all(_edited_call(context, o) is not call for o in _others(context))
+    return run.interpreter.is_a(loader, library.DATALOADER) and goes_through is None and alone and not refused(context, loader)
 
 
 def refused(context: Context, loader: New) -> bool:

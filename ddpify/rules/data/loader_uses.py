@@ -28,7 +28,7 @@ _STATISTICS = frozenset(("torch.optim.swa_utils.update_bn",))  # what goes throu
 
 def findings(context: Context) -> Iterator[Change | Finding]:
     """Other uses of a training loader, which holds this rank's share only, and data sets that its indices do not reach."""
-    run, loaders = context.facts.after, set(context.facts.loaders)
+    run, loaders = context.facts.after, set(context.facts.loaders) - context.facts.whole_loaders
     takers: dict[ast.Call, Call] = {}
     for call in run.trace.calls:
         if call.func.paths() and not any(p.startswith(_HARMLESS) for p in call.func.paths()) and any(a.objs & loaders for a in call.args):
@@ -48,7 +48,7 @@ def findings(context: Context) -> Iterator[Change | Finding]:
 
 def _statistics_of_a_share(context: Context) -> Iterator[Finding]:
     """Loops over training data that run a network which is not trained, in training mode: for its batch norm's statistics."""
-    run, loaders = context.facts.after, set(context.facts.loaders)
+    run, loaders = context.facts.after, set(context.facts.loaders) - context.facts.whole_loaders
     trained = {o for model in context.facts.models for o in model.objs}
     for loop in context.tree.of(ast.For):
         if loop in context.facts.training_loops or not run.value(loop).batches() & loaders:

@@ -1,12 +1,13 @@
 """Run models on each rank's rows of batches that are whole on all ranks.
 
 What it does: with `--whole-batches auto`, where something of a script is right for whole batches only (a loss that combines samples,
-    batches that a sampler composes, numbers of which no average is known), rank 0 reads the batches of the loaders, and all ranks get
-    them. Each rank runs the trained models on its own rows, and gets all ranks' rows of their outputs: all that follows is on every rank
-    what it was on one device.
+    batches that a sampler composes, numbers of which no average is known), each rank reads its part of the batches of the loaders, and
+    all ranks get the whole ones. Each rank runs the trained models on its own rows, and gets all ranks' rows of their outputs: all that
+    follows is on every rank what it was on one device. Loaders that cannot be shared out are read by rank 0, as are those that evaluate.
 Why: this is what `nn.DataParallel` does, with a process for each GPU; no rank has only its part of what the script computes.
 Safety: NOTE; only where every trained model gives one row of outputs for each of its rows, and nothing of the script is left to do then.
-    Rank 0 alone reads the data: where that takes longer than the models do, share the loader out and answer what `--draft` marks.
+    Batches travel between the ranks: where that takes longer than the models do, convert with `--whole-batches never`, and answer what
+    `--draft` marks.
 References: https://docs.pytorch.org/docs/stable/generated/torch.nn.DataParallel.html
 """
 
@@ -17,16 +18,18 @@ from collections.abc import Collection, Iterable, Iterator
 
 from ddpify.edits import Edit, Replace
 from ddpify.facts import batch_source, library
-from ddpify.facts.assumed import IN_PARTS, SEVERAL_IN_PARTS, AssumedEdits
+from ddpify.facts.assumed import BY_ALL_RANKS, BY_RANK_ZERO, IN_PARTS, SEVERAL_IN_PARTS, AssumedEdits
 from ddpify.facts.library.flow import with_entries
 from ddpify.facts.model import Call, New, Part, Tup, Value
 from ddpify.facts.runs import Run
 from ddpify.facts.tree import arguments
 from ddpify.options import Options
 from ddpify.placement.values import is_rows
+from ddpify.records import replace
 from ddpify.rules.base import Change, Example, Finding, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.data import sizes
+from ddpify.rules.data.loader import read_in_parts
 from ddpify.rules.data.loader_call import escaped
 from ddpify.rules.data.sampler import IN_THREADS
 from ddpify.rules.loop.coupled_losses import loss_in
@@ -70,12 +73,16 @@ _OF_A_BATCH = ("random", "unknown", "sized", "share")  # what else than rows may
 _GRADIENTS = ("grad", "register_hook")
 _MADE_OF_ROWS = ("other", "chosen")  # of which the next run tells whether a model can run on parts of them
 _MOVES = frozenset("to cuda cpu float double half long contiguous detach requires_grad_ type".split())
-_READ = "rank 0 reads these batches for all ranks, since what is made of them is known of whole ones only"
+_READ = {
+    BY_RANK_ZERO: "rank 0 reads these batches for all ranks, since what is made of them is known of whole ones only",
+    BY_ALL_RANKS: "all ranks get the whole batches, since what is made of them is known of whole ones only",
+}
+_READERS = {BY_RANK_ZERO: "batches_of_rank_zero", BY_ALL_RANKS: "batches_of_all_ranks"}
 _RUN = "each rank runs the model on its own rows of the batch, and gets all ranks' rows of the outputs"
 
 
 def assumed(context: Context, found: Iterable[Change | Finding]) -> AssumedEdits | None:
-    """What is so of a script once rank 0 reads its batches for all ranks; None where its models cannot run on parts of them.
+    """What is so of a script once all ranks have its batches whole; None where its models cannot run on parts of them.
 
     `found` is what else would be changed, or left to do.
     """
@@ -109,7 +116,15 @@ def assumed(context: Context, found: Iterable[Change | Finding]) -> AssumedEdits
             return None
     loaders = {o for n in parts for o in run.value(n).batches()}.union(facts.loaders) - drawn
     editable = all(isinstance(o, New) and isinstance(o.node, ast.Call) and facts.may_edit(o.node) for o in loaders)
-    return AssumedEdits(read_by_rank_zero=frozenset(o.node for o in loaders), redistributed=parts) if parts and editable else None
+    by = {o.node: BY_ALL_RANKS if o in facts.loaders else BY_RANK_ZERO for o in loaders}
+    return AssumedEdits(read_whole=by, redistributed=parts) if parts and editable else None
+
+
+def with_shares(context: Context) -> AssumedEdits:
+    """What is assumed of a script whose batches are whole, where rank 0 reads the loaders that cannot be shared out."""
+    left = {o.node for o in context.facts.loaders if not read_in_parts(context, o)}
+    base = context.facts.base
+    return replace(base, read_whole={node: BY_RANK_ZERO if node in left else by for node, by in base.read_whole.items()}) if left else base
 
 
 def _is_inside(context: Context, item: Change | Finding) -> bool:
@@ -211,9 +226,10 @@ def _counted(rows: list[ast.expr]) -> ast.expr | None:
 def changes(context: Context) -> Iterator[Change]:
     """Let rank 0 read the loaders, and run the forwards on parts of their batches."""
     base, tree = context.facts.base, context.tree
-    for node in tree.in_order([n for n in base.read_by_rank_zero if isinstance(n, ast.expr)]):
-        edit = Replace(node, f"{context.names['batches_of_rank_zero']}({{0}})", (node,))
-        yield Change(CODE, _READ, tree.shown, node, (edit,), level=Safety.NOTE, needs=("batches_of_rank_zero",))
+    for node in tree.in_order([n for n in base.read_whole if isinstance(n, ast.expr)]):
+        by = base.read_whole[node]
+        edit = Replace(node, f"{context.names[_READERS[by]]}({{0}})", (node,))
+        yield Change(CODE, _READ[by], tree.shown, node, (edit,), level=Safety.NOTE, needs=(_READERS[by],))
     for node in tree.in_order([n for n, how in base.redistributed.items() if how in (IN_PARTS, SEVERAL_IN_PARTS)]):
         if isinstance(node, ast.Call):
             yield _in_parts(context, node)

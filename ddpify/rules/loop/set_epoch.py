@@ -17,9 +17,10 @@ from collections.abc import Iterator
 
 from ddpify.edits import FreshName, InsertBefore, Replace
 from ddpify.facts import batch_source
-from ddpify.facts.collect import TrainingLoop
+from ddpify.facts.collect import TrainingLoop, batches_of
 from ddpify.facts.interpret.loops import spelled_out
 from ddpify.facts.model import Call, Like, Lit, New, ordered
+from ddpify.facts.runs import Run
 from ddpify.facts.tree import structure
 from ddpify.records import dataclass
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof
@@ -194,7 +195,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     for training in context.facts.loops:
         loaders = [o for o in training.loaders if isinstance(o, New) and o.path not in batch_source.PATHS]
         for loader in ordered(loaders):
-            feed, loop = _Feed(context, training, loader), _loop_over(training, loader)
+            feed, loop = _Feed(context, training, loader), _loop_over(context.facts.after, training, loader)
             if _needs_nothing(context, loader):
                 yield feed.proof
             elif loop is None:
@@ -294,9 +295,10 @@ def _remade(feed: _Feed, starts: int = 0) -> bool:
     return any(loop.node in around for call in feed.context.facts.after.calls(feed.loader.node) for loop in call.loops)
 
 
-def _loop_over(training: TrainingLoop, loader: New) -> ast.For | ast.AsyncFor | None:
+def _loop_over(run: Run, training: TrainingLoop, loader: New) -> ast.For | ast.AsyncFor | None:
     for loop in training.backward.loops:
-        if isinstance(loop.node, (ast.For, ast.AsyncFor)) and loader in loop.element.batches() and loader not in loop.over.of_kind("batch"):
+        draws = loader in batches_of(run, loop.element) and loader not in loop.over.of_kind("batch")
+        if isinstance(loop.node, (ast.For, ast.AsyncFor)) and draws:
             return loop.node
     return None
 

@@ -293,7 +293,7 @@ def works_at_import(context: Context) -> bool:
     run = context.facts.after
     places: list[tuple[ast.AST, tuple[ast.AST, ...]]] = [
         (o.node, o.stack)
-        for o in (*context.facts.feeding, *(m for model in context.facts.models for m in model.objs))
+        for o in (*context.facts.loaders, *context.facts.feeding, *(m for model in context.facts.models for m in model.objs))
         if isinstance(o, New)
     ]
     places += [(c.node, c.stack) for c in run.trace.calls if "torch.cuda.set_device" in c.func.paths() or _places(context, c)]
