@@ -18,7 +18,7 @@ SyncBN = Literal["auto", "on", "off"]
 Evaluation = Literal["auto", "shard", "replicate"]
 BatchSize = Literal["global", "per-rank"]
 ScaleLR = Literal["none", "linear", "sqrt"]
-WholeBatches = Literal["never", "auto"]
+WholeBatches = Literal["auto", "from-rank-zero", "never"]
 
 # what `ddpify new` asks beside the launcher and whose DDP
 Task = Literal["image", "pix2pix", "language-model", "distillation", "tabular", "transformers"]
@@ -60,7 +60,7 @@ class Options:
     eval: Evaluation = "auto"
     batch_size: BatchSize = "global"
     scale_lr: ScaleLR = "none"
-    whole_batches: WholeBatches = "never"
+    whole_batches: WholeBatches = "auto"
     amp: Amp = "keep"
     ddp: Ddp = "auto"
     loss_scale: str = "auto"

@@ -85,7 +85,7 @@ def make_plan(project: Project, options: Options, marks: Sequence[Change] = ()) 
         asked = f"; --amp {options.amp} is carried out where a script is converted" if options.amp != "keep" else ""
         return Plan(refusal.status, reason=refusal.reason + asked * (refusal.status == "nothing"))
     context, changes, findings = _planned(project, options)
-    if options.whole_batches == "auto" and _left(changes, findings):
+    if options.whole_batches != "never" and _left(changes, findings):
         base = whole_batches.assumed(_context(project, options, context.facts.edited), (*changes, *findings))
         base = base and whole_batches.with_shares(_context(project, options, context.facts.edited, base))
         instead = _planned(project, options, base) if base is not None else None

@@ -72,7 +72,7 @@ def write(script: Script, folder: Path, changed: dict[str, str | bytes] | None =
 
 def converted(script: Script, folder: Path) -> Conversion:
     """The conversion of a script that lies in `folder` with its files."""
-    return ddpify.convert(write(script, folder), script.options)
+    return ddpify.convert(write(script, folder), replace(script.options, whole_batches="never") if script.told else script.options)
 
 
 def modules(conversion: Conversion) -> dict[str, str | bytes]:

@@ -2,8 +2,6 @@
 
 from scripts import Script
 
-from ddpify import Options
-
 _KEPT = """
 def kept(samples):
     chosen = [s for s in samples if s[0].sum() > -0.5]
@@ -42,9 +40,7 @@ _LOSS = "loss = F.cross_entropy(model(data), target)"
 
 def _script(step: str = _LOSS, before: str = "", forward: str = _OUT, more: str = "", told: tuple[str, ...] = ("DDP402",)) -> Script:
     lines = "\n".join(" " * 8 + line for line in step.splitlines())
-    return Script(
-        _KEPT + _NET % (more, forward) + _LOOP % (before, lines), told=told, options=Options(whole_batches="never" if told else "auto")
-    )
+    return Script(_KEPT + _NET % (more, forward) + _LOOP % (before, lines), told=told)
 
 
 SCRIPTS = {

@@ -2,6 +2,7 @@
 
 import ast
 import contextlib
+import dataclasses
 import functools
 import importlib
 import re
@@ -91,10 +92,10 @@ def _scripts() -> Iterator[tuple[str, Options, dict[str, str]]]:
         for example in rule.EXAMPLES:
             yield script(example.before, example.frame), example.options, {}
     for shown in EXAMPLES.values():
-        yield shown.text, shown.options, shown.files
+        yield shown.text, dataclasses.replace(shown.options, whole_batches="never"), shown.files  # each rule's own messages
     for told in test_honesty.SCRIPTS.values():
         files = {n: textwrap.dedent(t).lstrip() for n, t in (told if isinstance(told, dict) else {"train.py": told}).items()}
-        yield files.pop("train.py"), Options(), files
+        yield files.pop("train.py"), Options(whole_batches="never"), files
     refused = [text for _, text in test_refuse.REFUSED.values()] + [e.before for rule in refuse.RULES for e in rule.EXAMPLES]
     for text in (*refused, *test_refuse.DRIVEN.values(), *test_refuse.DISTRIBUTED.values(), *test_refuse.UNTRAINED.values()):
         yield text, Options(), {}

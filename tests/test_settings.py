@@ -211,7 +211,7 @@ def test_what_a_comment_says_of_what_is_added_up_is_believed(said: str, code: in
     added = f"        optimizer.step()\n        total += float(x.sort(0).values.mean()){said}\n"
     text = SCRIPT.replace("        optimizer.step()\n", added).replace("in range(3):", "in range(3):\n    total = 0.0")
     text = text.replace('"epoch", epoch', '"epoch", epoch, total')
-    done = convert(text)
+    done = convert(text, Options(whole_batches="never"))
     assert (done.exit_code, "total = sum_over_ranks(total) / world_size" in done.code) == (code, "sum" not in said), done.code
 
 
@@ -223,8 +223,9 @@ OF_LISTS = OF_PACKAGE.replace("losses.margin(model(x), y)", "losses.margin(model
 
 @pytest.mark.parametrize(("said", "code"), [("mean", 0), ("sum", 0), ("coupled", 0), ("shard", 1)])
 def test_a_loss_of_an_unknown_package_is_what_the_project_says(said: str, code: int) -> None:
-    assert convert(OF_LISTS).exit_code == 1
-    done = convert(OF_LISTS if said != "coupled" else OF_PACKAGE, Options(placements=(("losses.margin", said),)))
+    assert convert(OF_LISTS, Options(whole_batches="never")).exit_code == 1
+    given = Options(whole_batches="never", placements=(("losses.margin", said),))
+    done = convert(OF_LISTS if said != "coupled" else OF_PACKAGE, given)
     assert (done.exit_code, "(loss * world_size).backward()" in done.code) == (code, said == "sum")
     assert ("losses.margin(from_all_ranks(model(x)), from_all_ranks(y))" in done.code) == (said == "coupled")
 

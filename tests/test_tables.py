@@ -60,7 +60,7 @@ def outcome(request: pytest.FixtureRequest, conversion: Callable[[str], Conversi
 def _asked(title: str) -> Script:
     """A script of which whole batches are asked for."""
     script = SCRIPTS[title]
-    return replace(script, options=replace(script.options, whole_batches="auto"))
+    return replace(script, told=(), options=replace(script.options, whole_batches="from-rank-zero"))
 
 
 def _case(title: str, done: Conversion) -> Case:

@@ -52,7 +52,6 @@ WHOLE = frozenset(
         "a score by sklearn of each batch that is no average, kept in a list",
         "a set that another one is joined with",
         "a set that is updated",
-        "a size of one, which no argument changes",
         "a stream that draws by a function that it is given",
         "a stream that draws its order",
         "a stream that draws whether it yields",

@@ -84,6 +84,7 @@ EXAMPLES: tuple[Example, ...] = (
         "\n"
         "loader = DataLoader(Lines(), batch_size=32)\n",
         frame="data",
+        options=Options(whole_batches="never"),
     ),
     Example(
         "a data set that every worker reads whole, which is shown",
@@ -94,6 +95,7 @@ EXAMPLES: tuple[Example, ...] = (
         "\n"
         "loader = DataLoader(Lines(), batch_size=32, num_workers=4)\n",
         frame="data",
+        options=Options(whole_batches="never"),
     ),
     Example(
         "a call that makes all loaders, of which nothing tells the one that trains, which is shown",
@@ -105,6 +107,7 @@ EXAMPLES: tuple[Example, ...] = (
         "for x, y in val_loader:\n"
         "    shape = x.shape\n",
         frame="data",
+        options=Options(whole_batches="never"),
     ),
     Example(
         "a sampler that knows its rank",
@@ -127,6 +130,7 @@ EXAMPLES: tuple[Example, ...] = (
         "a loader of batches that are made already, which is shown",
         "loader = DataLoader(train_set, batch_size=None)\n",
         frame="data",
+        options=Options(whole_batches="never"),
     ),
     Example(
         "a loader that shuffles",

@@ -1,9 +1,10 @@
 """Run models on each rank's rows of batches that are whole on all ranks.
 
-What it does: with `--whole-batches auto`, where something of a script is right for whole batches only (a loss that combines samples,
+What it does: where something of a script is right for whole batches only (a loss that combines samples,
     batches that a sampler composes, numbers of which no average is known), each rank reads its part of the batches of the loaders, and
     all ranks get the whole ones. Each rank runs the trained models on its own rows, and gets all ranks' rows of their outputs: all that
-    follows is on every rank what it was on one device. Loaders that cannot be shared out are read by rank 0, as are those that evaluate.
+    follows is on every rank what it was on one device. Loaders that evaluate are read by rank 0; with
+    `--whole-batches from-rank-zero`, so are those that cannot be shared out.
 Why: this is what `nn.DataParallel` does, with a process for each GPU; no rank has only its part of what the script computes.
 Safety: NOTE; only where every trained model gives one row of outputs for each of its rows, and nothing of the script is left to do then.
     Batches travel between the ranks: where that takes longer than the models do, convert with `--whole-batches never`, and answer what
@@ -45,12 +46,13 @@ EXAMPLES: tuple[Example, ...] = (
         frame="step",
     ),
     Example(
-        "a loss of a package that is not known, where rank 0 is not asked to read for all",
+        "a loss of a package that is not known, where batches are not to be whole",
         "import margins\n"
         "loss = margins.loss(model(x), [float(v) for v in y])\n"
         "loss.backward()\n"
         "optimizer.step()\n",
         frame="step",
+        options=Options(whole_batches="never"),
     ),
     Example(
         "a loss of a package that is not known",
@@ -63,7 +65,6 @@ EXAMPLES: tuple[Example, ...] = (
         "loss.backward()\n"
         "optimizer.step()\n",
         frame="step",
-        options=Options(whole_batches="auto"),
     ),
 )  # fmt: skip
 
@@ -120,11 +121,14 @@ def assumed(context: Context, found: Iterable[Change | Finding]) -> AssumedEdits
     return AssumedEdits(read_whole=by, redistributed=parts) if parts and editable else None
 
 
-def with_shares(context: Context) -> AssumedEdits:
-    """What is assumed of a script whose batches are whole, where rank 0 reads the loaders that cannot be shared out."""
+def with_shares(context: Context) -> AssumedEdits | None:
+    """What is assumed of a script whose batches are whole, where rank 0 reads the loaders that cannot be shared out, if it may."""
     left = {o.node for o in context.facts.loaders if not read_in_parts(context, o)}
     base = context.facts.base
-    return replace(base, read_whole={node: BY_RANK_ZERO if node in left else by for node, by in base.read_whole.items()}) if left else base
+    if not left:
+        return base
+    by = {node: BY_RANK_ZERO if node in left else by for node, by in base.read_whole.items()}
+    return replace(base, read_whole=by) if context.options.whole_batches == "from-rank-zero" else None
 
 
 def _is_inside(context: Context, item: Change | Finding) -> bool:
