@@ -90,9 +90,7 @@ def _options(
     scale_lr: Annotated[ScaleLR, typer.Option("--scale-lr", help="Scale the learning rate with per-rank batches.")] = "none",
     whole_batches: Annotated[
         WholeBatches,
-        typer.Option(
-            help="Where shares of the batches do not do: put them together, let rank 0 read whole ones, or tell."
-        ),
+        typer.Option(help="Where shares of the batches do not do: put them together, let rank 0 read whole ones, or tell."),
     ] = "auto",
     guards: Annotated[Guards, typer.Option(help="Write `if rank == 0:`, or switch print off in the other processes.")] = "explicit",
     draft: Annotated[

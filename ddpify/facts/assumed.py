@@ -13,9 +13,8 @@ GRADED = {how: f"{how} with gradients" for how in ("whole", "agreed", "mean")}
 """Of what an edit makes something else: how it is called where the edit does so only where there are gradients."""
 
 BY_RANK_ZERO, BY_ALL_RANKS = "rank 0", "all ranks"
-CLASSES = {BY_RANK_ZERO: ("BatchesOfRankZero", "DDPBatchesOfRankZero"), BY_ALL_RANKS: ("BatchesOfAllRanks", "DDPBatchesOfAllRanks")}
-"""What a converted script may call the class that gives all ranks whole batches of a loader, by who reads them."""
-READERS = {name: by for by, names in CLASSES.items() for name in names}
+READERS = ("WholeBatches", "DDPWholeBatches")
+"""What a converted script calls the class that gives all ranks whole batches of a loader."""
 WHOLE_BATCHES = "whole batches"
 """What the memory calls who reads a loader so."""
 GATHERS = ("rows_of_all_ranks", "ddp_rows_of_all_ranks")

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from ddpify.edits import Edit, Replace
 from ddpify.facts import batch_source, library
-from ddpify.facts.assumed import BY_ALL_RANKS, BY_RANK_ZERO, CLASSES, GATHERS, GRADED, AssumedEdits
+from ddpify.facts.assumed import GATHERS, GRADED, READERS, AssumedEdits
 from ddpify.facts.collect import Facts, training_calls
 from ddpify.facts.initialize import Nowhere, Site
 from ddpify.facts.model import NOTHING, Call, Lit, New, Obj, Value
@@ -45,8 +45,7 @@ NAMES = {
     "reduce_meter": ("reduce_meter", "ddp_reduce_meter"),
     "gather_over_ranks": ("gather_over_ranks", "ddp_gather"),
     "sampler_of_rank_zero": ("SamplerOfRankZero", "DDPSamplerOfRankZero"),
-    "batches_of_rank_zero": CLASSES[BY_RANK_ZERO],
-    "batches_of_all_ranks": CLASSES[BY_ALL_RANKS],
+    "whole_batches": READERS,
     "rank_sampler": ("RankSampler", "DDPRankSampler"),
     "rank_batch_sampler": ("RankBatchSampler", "DDPRankBatchSampler"),
     "endless_rank_sampler": ("EndlessRankSampler", "DDPEndlessRankSampler"),

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ddpify.facts import drivers, library, named, sources, tensors, uniform
-from ddpify.facts.assumed import GATHERS, READERS
+from ddpify.facts.assumed import BY_ALL_RANKS, BY_RANK_ZERO, GATHERS, READERS
 from ddpify.facts.flags import flags
 from ddpify.facts.interpret import starred
 from ddpify.facts.interpret.assignment import combine, filled_with
@@ -278,7 +278,8 @@ def invoke_one(
 def construct(run: Interpreter, cls: Class, node: ast.AST, args: list[Value], keywords: dict[str, Value]) -> Value:
     """An instance of a class of the project."""
     if cls.node.name in READERS and args:
-        return read_whole(run, args[0], READERS[cls.node.name])
+        shared = keywords.get("shared", NOTHING).objs
+        return read_whole(run, args[0], BY_RANK_ZERO if any(isinstance(o, Lit) and not o.value for o in shared) else BY_ALL_RANKS)
     made = run.objects.new("", node, run.stack, cls)
     init = run.find(cls, "__init__")
     for f in init.objs if init is not None else ():

@@ -298,9 +298,8 @@ def _loader_changes(context: Context, node: ast.AST, loaders: list[New]) -> Iter
     if all(sharded(context, loader) for loader in loaders):
         yield from map(Proof, obligations)
         return
-    others = [o for o in _others(context) if _edited_call(context, o) is node]
     problem, only = _obstacle(context, node, loaders), ""
-    if isinstance(node, ast.Call) and others and not problem:
+    if not problem and (others := _made_beside(context, node)) and isinstance(node, ast.Call):
         only = loader_factory.condition(context, node, loaders, others)
         problem = "" if only else _BOTH
     if problem or not isinstance(node, ast.Call):
@@ -309,6 +308,17 @@ def _loader_changes(context: Context, node: ast.AST, loaders: list[New]) -> Iter
     else:
         joined = not facts.in_main(node) and facts.project.is_shared(facts.tree_of(node).name)
         yield shard(LoaderCall(context, node, obligations, only, joined))
+
+
+def _made_beside(context: Context, node: ast.AST) -> list[New]:
+    """The loaders that do not train of a call that is edited for those that do."""
+    return [o for o in _others(context) if _edited_call(context, o) is node]
+
+
+def trains_where(context: Context, node: ast.AST) -> str:
+    """The condition under which a call makes a loader that trains; empty where it always does."""
+    loaders, others = [o for o in context.facts.loaders if o.node is node], _made_beside(context, node)
+    return loader_factory.condition(context, node, loaders, others) if isinstance(node, ast.Call) and loaders and others else ""
 
 
 def _obstacle(context: Context, node: ast.AST, loaders: list[New]) -> str:
@@ -436,10 +446,10 @@ def sharded(context: Context, loader: New) -> bool:
 
 
 def read_in_parts(context: Context, loader: New) -> bool:
-    """Whether each rank can read its part of a training loader: it goes through its batches as torch's does, and evaluates nowhere."""
+    """Whether each rank can read its part of a training loader: it goes through its batches as torch's does."""
     run, call = context.facts.after, _edited_call(context, loader)
     goes_through = run.interpreter.find(loader.cls, "__iter__") if loader.cls is not None else None
-    alone = all(_edited_call(context, o) is not call for o in _others(context))
+    alone = call is loader.node or not _made_beside(context, call)
     return run.interpreter.is_a(loader, library.DATALOADER) and goes_through is None and alone and not refused(context, loader)
 
 

@@ -30,7 +30,7 @@ from ddpify.records import replace
 from ddpify.rules.base import Change, Example, Finding, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.data import sizes
-from ddpify.rules.data.loader import read_in_parts
+from ddpify.rules.data.loader import read_in_parts, trains_where
 from ddpify.rules.data.loader_call import escaped
 from ddpify.rules.data.sampler import IN_THREADS
 from ddpify.rules.loop.coupled_losses import loss_in
@@ -78,7 +78,6 @@ _READ = {
     BY_RANK_ZERO: "rank 0 reads these batches for all ranks, since what is made of them is known of whole ones only",
     BY_ALL_RANKS: "all ranks get the whole batches, since what is made of them is known of whole ones only",
 }
-_READERS = {BY_RANK_ZERO: "batches_of_rank_zero", BY_ALL_RANKS: "batches_of_all_ranks"}
 _RUN = "each rank runs the model on its own rows of the batch, and gets all ranks' rows of the outputs"
 
 
@@ -232,8 +231,10 @@ def changes(context: Context) -> Iterator[Change]:
     base, tree = context.facts.base, context.tree
     for node in tree.in_order([n for n in base.read_whole if isinstance(n, ast.expr)]):
         by = base.read_whole[node]
-        edit = Replace(node, f"{context.names[_READERS[by]]}({{0}})", (node,))
-        yield Change(CODE, _READ[by], tree.shown, node, (edit,), level=Safety.NOTE, needs=(_READERS[by],))
+        where = "False" if by == BY_RANK_ZERO else trains_where(context, node)
+        shared = f", shared={escaped(where)}" if where else ""
+        edit = Replace(node, f"{context.names['whole_batches']}({{0}}{shared})", (node,))
+        yield Change(CODE, _READ[by], tree.shown, node, (edit,), level=Safety.NOTE, needs=("whole_batches",))
     for node in tree.in_order([n for n, how in base.redistributed.items() if how in (IN_PARTS, SEVERAL_IN_PARTS)]):
         if isinstance(node, ast.Call):
             yield _in_parts(context, node)

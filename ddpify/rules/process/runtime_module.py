@@ -63,8 +63,7 @@ _ALONE = {  # what a function that asks other ranks does where there are none
     "start_alike": "return",
 }
 _ITERATES_ALONE = {  # of a class that reads for the other ranks, by the line of its `__iter__` at which that begins
-    "batches_of_rank_zero": ("        read, part = ", "yield from self.batches"),
-    "batches_of_all_ranks": ("        self.loader.collate_fn = ", "yield from self.loader"),
+    "whole_batches": ("        if self.shared:\n            self.loader.collate_fn", "yield from self.loader"),
 }
 # What is done where there is a process group, and left out else, since scripts that are not converted use the module, too.
 _IF_JOINED = frozenset(("DDP201", "DDP304", "DDP305", "DDP401", "DDP504"))

@@ -1,0 +1,36 @@
+class WholeBatches:
+    """The batches of a loader, whole on all ranks: of the samples that each rank reads of them, or, not `shared`, as rank 0 reads them."""
+
+    def __init__(self, loader, shared=True):
+        self.loader, self.shared, self.collate = loader, shared, getattr(loader, "collate_fn", None)
+
+    def __getattr__(self, name):
+        return getattr(self.loader, name)
+
+    def __len__(self):
+        return len(self.loader)
+
+    @property
+    def batch_size(self):
+        return self.loader.batch_size * world_size if self.shared else self.loader.batch_size
+
+    def __iter__(self):
+        if self.shared:
+            self.loader.collate_fn = pickle.dumps  # a worker hands on the samples
+        read = iter(self.loader if self.shared or rank == 0 else ())
+        sampler = getattr(self.loader, "sampler", None)
+        left = len(sampler.dataset) if isinstance(sampler, DistributedSampler) and not sampler.drop_last else float("inf")
+        while True:
+            batch = [list(itertools.islice(read, 1))]
+            if self.shared:
+                parts = [None] * world_size
+                dist.all_gather_object(parts, batch[0])
+                shares = [pickle.loads(share) for part in parts for share in part]
+                samples = [share[i] for i in range(max(map(len, shares), default=0)) for share in shares if i < len(share)]
+                ended = len(shares) < (world_size if self.loader.drop_last else 1)
+                batch = [[] if ended or rank else [self.collate(samples[: min(left, len(samples))])]]  # without those that fill up
+                left -= len(samples)
+            dist.broadcast_object_list(batch, 0)
+            if not batch[0]:
+                return
+            yield batch[0][0]
