@@ -3,6 +3,15 @@
 WHOLE = frozenset(
     (
         "a pool of earlier images that others look into",
+        "a function that is passed the entries of a list, and compares each sample with the middle of all",
+        "draws for half of a batch, put behind some of its rows",
+        "all samples of each batch but the last",
+        "halves of each batch, of which a rank may have another part",
+        "padded batches and a loss over pairs",
+        "negatives drawn inside the loss",
+        "two views of each sample, side by side in the rows of a model and of its loss",
+        "rows beside those of other places, numbered by torch.arange(1, n + 1)",
+        "rows beside those of other places, numbered by torch.arange(n - 1, -1, -1)",
         "a distributed sampler where a flag asks for one that is never given",
         "loaders made by map",
         "a property makes all loaders, by what it was told before",

@@ -384,9 +384,14 @@ def _product_of_both(use: Use, a: Shape, b: Shape) -> Result:
 
 
 def added_product(use: Use) -> Result:
-    """`addmm(base, a, b)`: a matrix product and what is added to it."""
+    """`addmm(base, a, b)`: a matrix product and what is added to it; factors may stand before the matrices: `base.addmm(1, -2, a, b)`."""
     base, a, b = use.get(0, "input"), use.get(1, "mat1", "mat", "batch1"), use.get(2, "mat2", "vec", "batch2")
-    if len(use.args) > 3 or any(use.get(-1, name).scale is not None for name in ("alpha", "beta")):
+    factors = [use.get(-1, name) for name in ("alpha", "beta")]
+    if len(use.args) > 3:
+        *rest, a, b = use.args
+        base = max(rest, key=lambda given: given.scale is not None)
+        factors += [given for given in rest if given is not base]
+    if any(given.scale is not None for given in factors):
         return NO_CLAIM
     product = matmul(use.over(a, b))
     return product if product.scale == "other" else added(use.over(base, Argument(product.scale, product.shape)))

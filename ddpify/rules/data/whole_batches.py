@@ -17,7 +17,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterable, Iterator
 
-from ddpify.edits import Edit, Replace
+from ddpify.edits import Edit, FreshName, Replace
 from ddpify.facts import batch_source, library
 from ddpify.facts.assumed import BY_ALL_RANKS, BY_RANK_ZERO, IN_PARTS, SEVERAL_IN_PARTS, AssumedEdits
 from ddpify.facts.library.flow import with_entries
@@ -69,6 +69,7 @@ EXAMPLES: tuple[Example, ...] = (
 )  # fmt: skip
 
 _WRAPPERS = library.WRAPPERS | {library.DATAPARALLEL}
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda)
 _PART = "share"
 _OF_A_BATCH = ("random", "unknown", "sized", "share")  # what else than rows may be as long as a batch
 _GRADIENTS = ("grad", "register_hook")
@@ -101,6 +102,8 @@ def assumed(context: Context, found: Iterable[Change | Finding]) -> AssumedEdits
         return None
     if facts.trained_methods or any(_runs_models(context, call) for call in run.trace.calls):
         return None
+    if any(o.path.startswith("transformers.") for model in facts.models for o in model.objs if isinstance(o, New)):
+        return None  # it gives an object, with a loss in it
     if any(_is_inside(context, item) for item in found if item.code == sizes.CODE):
         return None
     forwards = {node for model in facts.models for node in model.forwards}
@@ -179,14 +182,12 @@ def _judges(run: Run, forward: ast.AST, forwards: Collection[ast.AST]) -> bool:
 
 
 def computes_alike(context: Context) -> bool:
-    """Whether all ranks compute the same losses, of whole batches alone: from no draws but those that models make or are fed."""
-    run, training = context.facts.after, context.facts.training_loops
+    """Whether all ranks compute the same losses, of whole batches alone."""
+    run = context.facts.after
     losses = [loss_in(run, loop.backward.node) for loop in context.facts.loops]
     fed = [run.value(n) for n, how in context.facts.base.redistributed.items() if how == _PART]
-    drawn = {n for loss in losses for n in loss.of_kind("drawn") if any(loop.node in training for c in run.calls(n) for loop in c.loops)}
     return (
-        not drawn
-        and not context.facts.feeding
+        not context.facts.feeding
         and not any(loss.of_kind("mixed") for loss in losses)
         and not (any(loss.of_kind("unknown") for loss in losses) and any(v.of_kind("unknown") for v in fed))
     )
@@ -213,15 +214,17 @@ def _rows(context: Context, node: ast.Call) -> list[ast.expr]:
             out.append(given)
         elif any(v.batches() or any(map(v.of_kind, _OF_A_BATCH)) for v in with_entries([value])):
             return []
-    return out if _counted(out) is not None else []
+    repeated = any(isinstance(up, _COMPREHENSIONS) for up in context.facts.tree_of(node).ancestors(node))
+    return out if _counted(out) is not None or not repeated else []
 
 
 def _counted(rows: list[ast.expr]) -> ast.expr | None:
-    """A name for some rows, by which they can be counted."""
+    """A name of some rows, or an entry of what has one, by which they can be counted."""
     for given in rows:
         while isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute) and given.func.attr in _MOVES:
             given = given.func.value
-        if isinstance(given, ast.Name):
+        held = given.value if isinstance(given, ast.Subscript) and isinstance(given.slice, ast.Constant) else given
+        if isinstance(held, ast.Name):
             return given
     return None
 
@@ -243,10 +246,11 @@ def changes(context: Context) -> Iterator[Change]:
 def _in_parts(context: Context, node: ast.Call) -> Change:
     names, parts = context.names, context.facts.base.redistributed
     rows = [given for given in arguments(node) if parts.get(given) == _PART]
-    counted = _counted(rows)
-    assert counted is not None
+    counted, fresh = _counted(rows), FreshName(("rows", "given_rows", "model_rows"), node)
     edits: list[Edit] = [Replace(given, f"{names['rows_of_rank']}({{0}})", (given,)) for given in rows]
+    if counted is None:
+        edits[0] = Replace(rows[0], f"{names['rows_of_rank']}({fresh} := {{0}})", (rows[0],), (fresh,))
+    size = str(fresh) if counted is None else escaped(context.source(counted))
     several = ", several=True" * (parts[node] == SEVERAL_IN_PARTS)
-    text = f"{names['rows_of_all_ranks']}({{0}}, len({escaped(context.source(counted))}){several})"
-    edits.append(Replace(node, text, (node,)))
+    edits.append(Replace(node, f"{names['rows_of_all_ranks']}({{0}}, len({size}){several})", (node,)))
     return Change(CODE, _RUN, context.tree.shown, node, tuple(edits), needs=("rows_of_rank", "rows_of_all_ranks"))

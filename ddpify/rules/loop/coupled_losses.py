@@ -270,7 +270,7 @@ def _keeps_other_losses(context: Context, after: Run, node: ast.Call) -> bool:
 
 def is_of_whole_batch(loss: Value) -> bool:
     """Whether a loss is computed from all ranks' rows, but for terms that are averages."""
-    return bool(loss.of_kind("whole")) and (loss.scale == "mean" or (loss.scale is None and not loss.of_kind("batch")))
+    return bool(loss.of_kind("whole")) and (loss.scale == "mean" or not loss.of_kind("batch"))
 
 
 def pads(context: Context, loss: Value) -> bool:

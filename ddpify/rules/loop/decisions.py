@@ -20,6 +20,7 @@ from ddpify.facts import library
 from ddpify.facts.effects import file_writes
 from ddpify.facts.model import NOTHING, Decision, Tup, Value
 from ddpify.facts.tree import inside, last_name, same
+from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.io.guarded import guards_of
@@ -58,6 +59,7 @@ EXAMPLES: tuple[Example, ...] = (
         "loss.backward()\n"
         "optimizer.step()\n",
         frame="step",
+        options=Options(whole_batches="never"),
     ),
     Example(
         "an answer of a package that nobody has described",

@@ -19,10 +19,11 @@ from ddpify.facts.model import NOTHING, Call, Decision, Func, Lit, New, Value, j
 from ddpify.facts.origins import Origin
 from ddpify.facts.tree import Tree, own_nodes, same
 from ddpify.rules.base import Change, Example, Finding, Proof
-from ddpify.rules.context import Context, argument
+from ddpify.rules.context import Context
 from ddpify.rules.data import draws
 from ddpify.rules.loop import padding
 from ddpify.rules.loop.branches import has_own_test, parts_ranks
+from ddpify.rules.loop.coupled_losses import loss_in
 
 CODE = "DDP406"
 TITLE = "share random decisions between ranks"
@@ -112,6 +113,16 @@ def _steering(context: Context) -> Iterator[Value]:
             if any(run.is_loader(o) or (o, "iterable") in run.memory or run.interpreter.is_module(o) for o in instances):
                 yield run.value(part.slice)
     yield from (_drawn(call) for call in run.trace.calls if _orders(context, call))  # of the data, whoever reads it
+    if context.facts.whole_loaders:
+        yield from _of_whole_batches(context)
+
+
+def _of_whole_batches(context: Context) -> Iterator[Value]:
+    """What all ranks compute alike of whole batches: their losses, and the tests outside of what each runs on its rows."""
+    run, forwards = context.facts.after, {n for m in context.facts.models for n in m.forwards}
+    yield from (loss_in(run, loop.backward.node) for loop in context.facts.loops)
+    in_training = (d for d in run.trace.decisions if any(up.node in context.facts.training_loops for up in d.loops))
+    yield from (d.test for d in in_training if forwards.isdisjoint(d.stack))
 
 
 def _tests(context: Context) -> Iterator[Value]:
@@ -325,10 +336,8 @@ def _shared(context: Context, node: ast.Call) -> Change | Finding:
         return context.manual(CODE, node, _APART, _FIX)
     edit: Edit = Replace(node, f"{helper}({{0}})", (node,))
     needs: tuple[str, ...] = ("same_on_all_ranks",)
-    if (device := argument(node, None, "device")) is not None:  # it travels over the CPU, and back
-        text, more = context.device_at(node) if isinstance(device, ast.Constant) else ("{1}", ())
-        needs += more
-        edit = Replace(node, f"{helper}({{0}}.cpu()).to({text})", (node, device))
+    if not any(path.startswith(("random.", "numpy.")) for path in paths):
+        needs += ("same_on_all_ranks:tensor",)
     if paths & library.SHUFFLES:
         text = context.source(node.args[0])
         edit = InsertAfter(tree.statement(node), f"{text}[:] = {helper}({text})")

@@ -152,6 +152,9 @@ def _pieces(context: Context, needs: set[str]) -> dict[str, str]:
         pieces["drawn_by_rank_zero"] = _states(pieces["drawn_by_rank_zero"], needs)
     if "sharded" in needs:
         pieces["sharded"] = _options(pieces["sharded"], needs)
+    if "same_on_all_ranks" in needs and "same_on_all_ranks:tensor" not in needs:
+        before, tensor, after = pieces["same_on_all_ranks"].partition("    if isinstance(value, torch.Tensor)")
+        pieces["same_on_all_ranks"] = before + after.partition("return value\n")[2] if tensor else before
     if "reduce_meter:cnt" in needs:
         pieces["reduce_meter"] = pieces["reduce_meter"].replace("meter.count", "meter.cnt")
     for method in (need.partition(":")[2] for need in needs if need.startswith("method:")):
