@@ -1652,6 +1652,7 @@ EXAMPLES: dict[str, Shown] = {**PRECISION, **PROCESSES, **COMMENTS, **DATA, **OU
 FROM_TABLES = (
     "a backward hook that cuts gradients",
     "a backward of its own that cuts",
+    "a validation beside the training on what a collate function keeps",
     "a buffer that a validation gives another loader's rows",
     "a buffer that follows the mean of the batches",
     "a closure for every batch",

@@ -1,6 +1,6 @@
 """Scripts of which rank 0 might read whole batches for all ranks, and what stands in the way, or must then be right."""
 
-from scripts import Script
+from scripts import Script, on_three
 
 _KEPT = """
 def kept(samples):
@@ -89,5 +89,90 @@ SCRIPTS = {
                 optimizer.step()
         """,
         same=("norm",),
+    ),
+    **on_three(
+        {
+            "loaders of two phases in a dict, one of which trains on what a collate function keeps": Script(
+                _KEPT
+                + """
+sets = {"train": TensorDataset(x[:36], y[:36]), "val": TensorDataset(x[36:], y[36:])}
+loaders = {name: DataLoader(sets[name], batch_size=6, shuffle=name == "train", collate_fn=kept) for name in ("train", "val")}
+model = nn.Linear(8, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(3):
+    for phase in ("train", "val"):
+        model.train(phase == "train")
+        total, count = 0.0, 0
+        for data, target in loaders[phase]:
+            with torch.set_grad_enabled(phase == "train"):
+                loss = F.cross_entropy(model(data), target)
+            if phase == "train":
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            total, count = total + loss.item() * len(target), count + len(target)
+        print("loss", phase, count, "%.5f" % (total / count))
+""",
+                same=("loss",),
+            ),
+            "a validation beside the training on what a collate function keeps": Script(
+                _KEPT
+                + """
+loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, collate_fn=kept)
+checked = DataLoader(TensorDataset(x[36:], y[36:]), batch_size=4)
+model = nn.Linear(8, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+
+def run(data, target):
+    return F.cross_entropy(model(data), target)
+
+
+for epoch in range(3):
+    for data, target in loader:
+        optimizer.zero_grad()
+        run(data, target).backward()
+        optimizer.step()
+    with torch.no_grad():
+        print("check", "%.5f" % sum(run(data, target).item() for data, target in checked))
+""",
+                same=("check",),
+            ),
+            "draws that a loss compares samples with, and others that networks are fed": Script(
+                """
+class Encoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(8, 4), nn.Tanh())
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+def kernel(a, b):
+    return torch.exp(-((a[:, None] - b[None]) ** 2).sum(2)).mean()
+
+
+encoder, decoder = Encoder(), nn.Linear(4, 8)
+optimizer = torch.optim.SGD([*encoder.parameters(), *decoder.parameters()], lr=0.2)
+loader = DataLoader(TensorDataset(x, y), batch_size=6)
+noise = torch.zeros(6, 4)
+for epoch in range(3):
+    for batch in loader:
+        prior = torch.randn(len(batch[0]), 4) * 2
+        noise.normal_()
+        weight = random.random()
+        if random.random() < 0.5:
+            weight = 0.7
+        code = encoder(batch[0])
+        loss = weight * F.mse_loss(decoder(encoder(batch[0])), batch[0]) + kernel(code, code) - 2 * kernel(code, prior + noise[:len(prior)])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    print("loss", "%.6f" % loss.item())
+""".replace("class Encoder", "import random\n\nrandom.seed(3)\ntorch.manual_seed(3)\n\n\nclass Encoder"),
+                same=("loss",),
+            ),
+        }
     ),
 }
