@@ -586,6 +586,13 @@ PROCESSES = {
         + SET_UP.replace("train_set", "Shaken()")
         + LOOP
     ),
+    "a generator of its own that draws noise for the rows of a batch": whole(
+        HEAD
+        + SET_UP
+        + "numbers = torch.Generator().manual_seed(5)\n"
+        + EPOCHS
+        + BATCH.replace("model(x)", "model(x + torch.rand(x.shape, generator=numbers))")
+    ),
     "devices chosen by default": piece("start", 'os.environ.setdefault("CUDA_VISIBLE_DEVICES", args.gpu)\n'),
     "to spawn: a list of one GPU": whole(
         HEAD.replace("import os", "import argparse\nimport os")

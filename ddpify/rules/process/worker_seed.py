@@ -67,6 +67,10 @@ _SAME_SAMPLES = (
     "all ranks draw the same numbers from this generator for their samples",
     "add 1000 * dist.get_rank() to its seed, where nothing that must be alike on all ranks is drawn from it",
 )
+_SAME_ROWS = (
+    "all ranks draw the same numbers from this generator, each for its own rows of the batch",
+    "add dist.get_rank() to its seed, where nothing that must be alike on all ranks is drawn from it",
+)
 _WHY = "the loader workers of each rank are seeded differently, so that their augmentation differs"
 
 
@@ -83,6 +87,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         if workers is not None and not (isinstance(workers, ast.Constant) and workers.value == 0):
             yield from _generator(context, loader, seen)
     yield from _of_samples(context, seen)
+    yield from _of_rows(context)
 
 
 def _function(context: Context, func: Func) -> Iterator[Change | Finding]:
@@ -138,6 +143,20 @@ def _of_samples(context: Context, seen: set[ast.AST]) -> Iterator[Change | Findi
             plain = isinstance(seed, ast.Constant) and type(seed.value) is int
             mine = alone and plain and elsewhere.isdisjoint(drawing) and context.facts.is_edited(seed)
             yield _added(context, seed, "1000 * {rank}") if mine else context.manual(CODE, call.node, *_SAME_SAMPLES)
+
+
+def _of_rows(context: Context) -> Iterator[Finding]:
+    """Generators that draw a number for each row of a batch: each rank has other rows, and would give them the same numbers."""
+    run, training, found = context.facts.after, context.facts.training_loops, set[ast.AST]()
+    for call in run.trace.calls:
+        if "generator" not in call.keywords or call.node in found or "torch.randperm" in call.func.paths():
+            continue
+        seeded = [c for o in call.keywords["generator"].instances() for c in run.calls_named("manual_seed") if o in c.receiver.objs]
+        apart = any(v.of_kind("rank") or context.differs(v) for c in seeded for v in c.args)
+        sizes = (run.value(n) for a in call.node.args for n in walked(a) if isinstance(n, (ast.Name, ast.Attribute)))
+        if not apart and any(loop.node in training for loop in call.loops) and any(map(context.from_sharded_data, sizes)):
+            found.add(call.node)
+            yield context.manual(CODE, call.node, *_SAME_ROWS)
 
 
 def _parts_of_data(context: Context) -> set[New]:
