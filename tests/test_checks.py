@@ -78,7 +78,22 @@ UNBOUND = {
         "def g():\n    return rank\ndef f():\n    return g()\nf()\nrank = 0\n",
         "5 rank is not bound yet where this",
     ),
-    "when a class is made": ("class A:\n    def f(self):\n        return rank\nA()\nrank = 0\n", "4 rank is not bound yet where this call"),
+    "when a class is made": (
+        "class A:\n    def __init__(self):\n        self.f()\n    def f(self):\n        return rank\nA()\nrank = 0\n",
+        "6 rank is not bound yet where this call",
+    ),
+    "when a method is called": (
+        "class A:\n    def f(self):\n        return rank\nA().f()\nrank = 0\n",
+        "4 rank is not bound yet where this",
+    ),
+    "when an instance is called": (
+        "class A:\n    def __call__(self):\n        return rank\na = A()\na()\nrank = 0\n",
+        "5 rank is not bound yet where this",
+    ),
+    "when a class is made whose base may call any method": (
+        "from other import Base\nclass A(Base):\n    def f(self):\n        return rank\nA()\nrank = 0\n",
+        "5 rank is not bound yet where this call",
+    ),
     "of a handler, after it": ("try:\n    pass\nexcept OSError as error:\n    pass\nprint(error)\n", "5 error is not bound yet"),
     "local by a later assignment": ("rank = 0\n\n\ndef f():\n    print(rank)\n    rank = 1\n", "5 rank is not bound yet"),
     "of a comprehension, after it": ("rows = [i for i in range(3)]\nprint(i)\n", "2 i is bound nowhere"),
@@ -88,6 +103,9 @@ BOUND = {
     "on both paths": "import os\nif os.environ:\n    rank = 0\nelse:\n    rank = 1\nprint(rank)\n",
     "on the only path that comes out": "import os\nimport sys\nif os.environ:\n    rank = 0\nelse:\n    sys.exit(1)\nprint(rank)\n",
     "by a loop without an end": "while True:\n    rank = 0\n    if rank:\n        break\nprint(rank)\n",
+    "a global of a method that is called later": (
+        "class A:\n    def __init__(self):\n        super(A, self).__init__()\n    def f(self):\n        return net\nnet = A()\nnet.f()\n"
+    ),
     "a global of a function that is called later": "def f():\n    return rank\n\n\nrank = 0\nf()\n",
     "declared global": "def f():\n    global rank\n    rank = 1\n    g()\n\n\ndef g():\n    return rank\n\n\nf()\n",
     "of the function around": "def f():\n    rank = 0\n    def g():\n        nonlocal rank\n        rank += 1\n    return g\n",

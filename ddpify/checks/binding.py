@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Literal, NamedTuple
 
-from ddpify.facts.tree import scope_nodes
+from ddpify.facts.tree import last_name, scope_nodes
 from ddpify.records import dataclass, field
 
 BUILTINS = frozenset(dir(builtins)) | frozenset(("__file__", "__path__", "__builtins__", "__annotations__", "__class__", "WindowsError"))
@@ -111,6 +111,7 @@ class Binding:
         self._given: dict[ast.AST, set[Key]] = {}
         self._definitions: dict[Key, list[ast.AST]] = {}
         self._waiting: list[ast.AST] = []
+        self._made: dict[ast.ClassDef, Key] = {}
         self._state: _State | None = _State(set(), set())
         self._loops: list[list[_State | None]] = []
         self._ends: list[_State | None] = []
@@ -311,36 +312,54 @@ class Binding:
             self._visit(child)
         if self._state is None:
             return
-        for inner in (node.func, *node.args, *(k.value for k in node.keywords)):
+        for inner in (*node.args, *(k.value for k in node.keywords)):
             if isinstance(inner, ast.Name):
                 self._runs(inner, node)
+        self._calls(node.func, node)
         marks = self.marks.get(node, ())
         self._state.sure |= {(_MARK, mark) for mark in marks}
         if isinstance(node.func, (ast.Name, ast.Attribute)) and _exits(node.func):
             self._state = None
+
+    def _calls(self, func: ast.expr, call: ast.Call) -> None:
+        """What is called: a class runs its constructor, and its other methods wherever something is called by their names."""
+        owner = self._scope.owner(func.id) if isinstance(func, ast.Name) else None
+        definitions = self._definitions.get((owner.number, func.id), ()) if owner is not None and isinstance(func, ast.Name) else ()
+        made = [d for d in definitions if isinstance(d, ast.ClassDef) and _is_plain(d)]
+        if isinstance(func, ast.Name) and len(made) < len(definitions):
+            self._runs(func, call)
+            return
+        names = {func.attr} if isinstance(func, ast.Attribute) else {"forward", "__call__"} if not made else set()
+        methods = [m for c in self._made for m in _methods(c) if m.name in names]
+        methods += [m for c in made for m in _constructing(c)]
+        if owner is not None and made and isinstance(func, ast.Name):
+            self._made.update(dict.fromkeys(made, (owner.number, func.id)))
+        for key, at in self._taken(methods, frozenset(self._made.values())).items() if methods else ():  # known: super(Net, self)
+            if key[0] in self._running:
+                self._bound(key, at, call)
 
     def _runs(self, name: ast.Name, call: ast.AST) -> None:
         """A function or class that a call may run: what it takes from the running scopes must be bound by now."""
         owner = self._scope.owner(name.id)
         if owner is None or owner.number not in self._running:
             return
-        for key, at in self._taken((owner.number, name.id)).items():
+        for key, at in self._taken(self._definitions.get((owner.number, name.id), ())).items():
             if key[0] in self._running:
                 self._bound(key, at, call)
 
-    def _taken(self, definition: Key) -> dict[Key, ast.AST]:
-        """What a definition, and those that it mentions, take from the scopes around them; not what one of them declares global."""
+    def _taken(self, definitions: Sequence[ast.AST], known: Set[Key] = frozenset()) -> dict[Key, ast.AST]:
+        """What definitions, and those that they mention, take from the scopes around them; not what one of them declares global."""
         out: dict[Key, ast.AST] = {}
         given: set[Key] = set()
-        todo, seen = [definition], {definition}
+        todo, seen = [list(definitions)], set(known)
         while todo:
-            for node in self._definitions.get(todo.pop(), ()):
+            for node in todo.pop():
                 given |= self._given.get(node, set())
                 for key, at in self._free.get(node, {}).items():
                     out.setdefault(key, at)
                     if key not in seen:
                         seen.add(key)
-                        todo.append(key)
+                        todo.append(self._definitions.get(key, []))
         return {key: at for key, at in out.items() if key not in given}
 
     def _short(self, node: ast.BoolOp) -> None:
@@ -563,6 +582,25 @@ def _children(node: ast.AST) -> list[ast.AST]:
         elif isinstance(child, ast.AST) and child._fields:
             out.append(child)
     return out
+
+
+def _is_plain(node: ast.ClassDef) -> bool:
+    """Whether no class that a class comes from calls methods of it as one is made: torch's modules and data sets do not."""
+    return all(last_name(b) in ("object", "Module", "Dataset") for b in node.bases) and not node.keywords and not node.decorator_list
+
+
+def _methods(node: ast.ClassDef) -> list[ast.FunctionDef]:
+    return [s for s in node.body if isinstance(s, ast.FunctionDef)]
+
+
+def _constructing(node: ast.ClassDef) -> list[ast.FunctionDef]:
+    """The methods that run as an object is made, or by operators: those with names of Python's, and what they call by its name."""
+    methods = _methods(node)
+    todo = [m for m in methods if m.name.startswith("__") and m.name != "__call__"]
+    for method in todo:
+        named = {n.attr for n in ast.walk(method) if isinstance(n, ast.Attribute)}
+        todo += [m for m in methods if m.name in named and m not in todo]
+    return todo
 
 
 def _exits(func: ast.Name | ast.Attribute) -> bool:
