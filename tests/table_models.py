@@ -41,6 +41,28 @@ def build(opt):
     return g, d
 """
 
+LIBRARY_OF_WAVES = {
+    "torchvision/__init__.py": "",
+    "torchvision/models.py": """
+import torch
+import torch.nn as nn
+
+
+class Waves(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.ReLU(), nn.Linear(8, 6))
+        self.head = nn.Linear(6, 3)
+
+    def forward(self, x):
+        return self.head(self.body(x))
+
+
+def waves(pretrained=False):
+    return Waves()
+""",
+}
+
 SCRIPTS: dict[str, Script] = {
     # --- adversaries --------------------------------------------------------------------------------------------------
     "a dcgan at top level, two backwards for the critic": Script(
@@ -2678,6 +2700,69 @@ def create(name, **kwargs):
             optimizer.step()
     torch.save(net.state_dict(), "net.pt")
 """),
+    "two networks of a package that one function trains, the second with a new head on a frozen body": Script(
+        """
+        from torchvision import models
+
+
+        def train(model, optimizer, epochs):
+            best = float("inf")
+            for epoch in range(epochs):
+                model.train()
+                for rows, kinds in loader:
+                    loss = F.cross_entropy(model(rows), kinds)
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+                model.eval()
+                with torch.no_grad():
+                    loss = F.cross_entropy(model(x), y).item()
+                if loss < best:
+                    best = loss
+                    torch.save(model.state_dict(), "best.pt")
+            print(f"best {best:.6f}")
+            model.load_state_dict(torch.load("best.pt"))
+            return model
+
+
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = models.waves(pretrained=True)
+        net.head = nn.Linear(net.head.in_features, 2)
+        net = train(net, torch.optim.SGD(net.parameters(), lr=0.1), 2)
+
+        frozen = models.waves(pretrained=True)
+        for parameter in frozen.parameters():
+            parameter.requires_grad = False
+        frozen.head = nn.Linear(frozen.head.in_features, 2)
+        optimizer = torch.optim.SGD(frozen.head.parameters(), lr=0.1)
+        frozen = train(frozen, optimizer, 2)
+        """,
+        same=("best",),
+        stand_ins=LIBRARY_OF_WAVES,
+    ),
+    "a network of a package with a new last layer, the only one that is trained": Script(
+        """
+        from torchvision import models
+
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = models.waves(pretrained=True)
+        for parameter in net.parameters():
+            parameter.requires_grad = False
+        net.body[1] = nn.Linear(8, 6)
+        net.head = nn.Linear(6, 2)
+        optimizer = torch.optim.SGD([*net.body[1].parameters(), *net.head.parameters()], lr=0.1)
+        for epoch in range(3):
+            for rows, kinds in loader:
+                loss = F.cross_entropy(net(rows), kinds)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        with torch.no_grad():
+            print(f"after {F.cross_entropy(net(x), y).item():.6f}")
+        """,
+        same=("after",),
+        stand_ins=LIBRARY_OF_WAVES,
+    ),
 }
 
 for _title in (

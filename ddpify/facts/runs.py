@@ -146,7 +146,20 @@ class Run:
                 for obj in value.objs if own else ():
                     if isinstance(obj, New) and obj is not owner:
                         out.setdefault(obj, owner)
+        for obj, holder in self._put_into_library_models():
+            out.setdefault(obj, holder)
         return out
+
+    def _put_into_library_models(self) -> Iterator[tuple[New, New | Part]]:
+        """The modules that are stored into a library's model, or into a part of one, and what they are stored into."""
+        for store in self.trace.stores:
+            layers = [o for o in store.value.instances() if o.path.startswith("torch.nn.") or self.interpreter.is_module(o)]
+            for holder in store.receiver.objs if layers else ():
+                model: Obj = holder
+                while isinstance(model, Part):
+                    model = model.of
+                if isinstance(holder, (New, Part)) and isinstance(model, New) and model.cls is None and model in self.run:
+                    yield from ((layer, holder) for layer in layers if layer not in (holder, model))
 
     @cached_property
     def _holders(self) -> dict[Obj, set[Obj]]:
@@ -157,6 +170,8 @@ class Run:
                 for obj in self.unwrap(value):
                     if isinstance(obj, New) and obj is not owner:
                         out.setdefault(obj, set()).add(owner)
+        for obj, holder in self._put_into_library_models():
+            out.setdefault(obj, set()).add(holder)
         return out
 
     def around(self, objs: Iterable[Obj]) -> set[Obj]:

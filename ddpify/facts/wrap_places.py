@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
 from itertools import islice, pairwise
 
 from ddpify.facts import library, pickled
@@ -53,6 +53,13 @@ def place_wraps(facts: Facts) -> None:
             trained.update(arg for arg in found if arg in handed and not _unwrapped(facts, frozenset((arg,))))
     found_saved = frozenset(pickled.entries(facts.after, facts.entry))
     facts.pickled = found_saved if found_saved and _unwrapped(facts, found_saved) else frozenset()
+
+
+def first_run(facts: Facts, models: Sequence[TrainedModel], objs: Set[Obj]) -> int:
+    """When training first runs one of some objects of models: of several that one function trains, each has a time of its own."""
+    run = facts.before
+    calls = (c for m in models for n in m.forwards for c in run.calls(n) if run.unwrap(Value(run_by(c))) & objs)
+    return min((c.order for c in calls), default=min((first_order(facts, m) for m in models), default=0))
 
 
 def _unwrapped(facts: Facts, handed: frozenset[ast.expr]) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpify.facts.collect import first_order
 from ddpify.facts.model import Call, New, Part, Store, Value
+from ddpify.facts.wrap_places import first_run
 from ddpify.rules.base import Finding
 from ddpify.rules.context import Context
 
@@ -35,4 +35,4 @@ def _gives_late(context: Context, event: Store | Call, values: list[Value], trai
     roots = {r for r in given if not (isinstance(r, New) and r.node in event.stack)}  # while it is made, it is given its own
     models = [m for m in facts.models if roots & m.objs and not layers & m.objs]
     inside = any(loop.node in training for loop in event.loops)
-    return any(inside or event.order > first_order(facts, m) for m in models)
+    return any(inside or event.order > first_run(facts, (m,), roots) for m in models)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import ast
 
-from ddpify.facts.collect import first_order
 from ddpify.facts.model import Call, Lit, New, Obj
+from ddpify.facts.wrap_places import first_run
 from ddpify.rules.context import Context
 
 
 def move(context: Context, objs: frozenset[Obj], name: str, at: ast.stmt) -> tuple[str, tuple[str, ...]]:
     """The statement that moves a model where it is wrapped, and what it needs; nothing where the script has moved it by then."""
     facts, run = context.facts, context.facts.before
-    first = min((first_order(facts, m) for m in facts.models), default=0)
+    first = first_run(facts, facts.models, objs)
     around = run.around(objs)
     moves = [c for c in run.trace.calls if run.unwrap(c.receiver) & around and _to_device(context, c)]
     early = [c for c in moves if c.order < first and not any(loop.node in facts.training_loops for loop in c.loops)]
