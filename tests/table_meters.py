@@ -702,3 +702,34 @@ SCRIPTS["numbers of a method added to cells, over samples that the loop counts"]
     """,
     same=("epoch",),
 )
+
+SCRIPTS["a meter of tensors, whose average is asked for its number"] = Script(
+    """
+    class Meter:
+        def __init__(self):
+            self.sum = 0
+            self.count = 0
+            self.avg = 0
+
+        def update(self, value, n=1):
+            self.sum += value * n
+            self.count += n
+            self.avg = self.sum / self.count
+
+
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        losses, right = Meter(), Meter()
+        for rows, kinds in loader:
+            loss = F.cross_entropy(net(rows), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+            losses.update(loss.data, len(rows))
+            right.update((net(rows).argmax(1) == kinds).float().mean(0, keepdim=True), len(rows))
+        print("epoch %d %.6f %.6f" % (epoch, losses.avg.item(), right.avg.cpu().numpy()[0]))
+    """,
+    same=("epoch",),
+)
