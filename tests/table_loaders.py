@@ -2960,5 +2960,60 @@ SCRIPTS: dict[str, Script] = {
         """,
         told=("DDP301",),
     ),
+    "loaders of an own class that hands on all it is given, for training and for evaluation": Script(
+        """
+        class Batches(DataLoader):
+            def __init__(self, *args, **kwargs):
+                super(Batches, self).__init__(*args, **kwargs)
+
+
+        class Named(DataLoader):
+            def __init__(self, dataset, batch_size, **options):
+                super().__init__(dataset, batch_size, **options)
+
+
+        train_loader = Batches(TensorDataset(x[:36], y[:36]), 6, True, num_workers=0)
+        more = Named(TensorDataset(x[:36], y[:36]), 12, shuffle=True)
+        test_loader = Batches(TensorDataset(x[36:], y[36:]), batch_size=3)
+        held = Named(TensorDataset(x[36:], y[36:]), 4)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for loader in (train_loader, more):
+                for rows, kinds in loader:
+                    loss = F.cross_entropy(model(rows), kinds)
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+            with torch.no_grad():
+                lost = sum(F.cross_entropy(model(rows), kinds, reduction="sum").item() for rows, kinds in test_loader)
+                lost += sum(F.cross_entropy(model(rows), kinds, reduction="sum").item() for rows, kinds in held)
+            print(f"lost {lost:.6f}")
+        """,
+        same=("lost",),
+    ),
+    "loaders of an own class that takes the size first, for training and for evaluation": Script(
+        """
+        class Batches(DataLoader):
+            def __init__(self, batch_size, dataset, **options):
+                super().__init__(dataset, batch_size, **options)
+
+
+        train_loader = Batches(6, TensorDataset(x[:36], y[:36]), shuffle=True)
+        test_loader = Batches(3, TensorDataset(x[36:], y[36:]))
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in train_loader:
+                loss = F.cross_entropy(model(rows), kinds)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            with torch.no_grad():
+                lost = sum(F.cross_entropy(model(rows), kinds, reduction="sum").item() for rows, kinds in test_loader)
+            print(f"lost {lost:.6f}")
+        """,
+        told=("DDP301",),
+    ),
 }
 SCRIPTS = on_three(SCRIPTS)

@@ -13,6 +13,7 @@ WHOLE = frozenset(
         "rows beside those of other places, numbered by torch.arange(1, n + 1)",
         "rows beside those of other places, numbered by torch.arange(n - 1, -1, -1)",
         "a distributed sampler where a flag asks for one that is never given",
+        "loaders of an own class that takes the size first, for training and for evaluation",
         "loaders made by map",
         "a property makes all loaders, by what it was told before",
         "a function makes all loaders, and nothing tells which",

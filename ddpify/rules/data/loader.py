@@ -283,12 +283,37 @@ def _is_super(node: ast.expr) -> bool:
 
 
 def _hands_on(function: ast.AST, init: ast.Call, call: ast.AST) -> bool:
-    """Whether a class hands its keyword arguments on as they are: then they are the loader's where the class is called, too."""
-    if not isinstance(function, ast.FunctionDef) or not isinstance(call, ast.Call) or function.args.kwarg is None:
+    """Whether a class hands its keyword arguments, or all of them, on as they are: then they are the loader's where it is called, too."""
+    if not isinstance(function, ast.FunctionDef) or not isinstance(call, ast.Call):
+        return False
+    if _hands_on_all(function.args, init):
+        return True
+    if function.args.kwarg is None:
         return False
     unchanged = not init.args and [(k.arg, structure(k.value)) for k in init.keywords] == [(None, structure(function.args.kwarg))]
     named = {k.arg for k in call.keywords}
     return unchanged and all(name in named for name, position in POSITIONS.items() if position < len(call.args))
+
+
+def _hands_on_all(spec: ast.arguments, init: ast.Call) -> bool:
+    """Whether a constructor takes what torch's DataLoader takes, in that order, and hands all of it on."""
+    names = [a.arg for a in spec.args[1:]]
+    taken = [*names, *(["*"] if spec.vararg is not None else []), *(["**"] if spec.kwarg is not None else [])]
+    handed = [_name_of(a, spec.vararg, "*") for a in init.args]
+    handed += ["**" if k.arg is None and spec.kwarg is not None and _is_named(k.value, spec.kwarg.arg) else "" for k in init.keywords]
+    own = spec.posonlyargs or spec.kwonlyargs or any(POSITIONS.get(name) != i for i, name in enumerate(names))
+    return spec.kwarg is not None and not own and taken == handed
+
+
+def _name_of(node: ast.expr, rest: ast.arg | None, mark: str) -> str:
+    """The name that an argument is; of the rest of them, the mark."""
+    if isinstance(node, ast.Starred):
+        return mark if rest is not None and _is_named(node.value, rest.arg) else ""
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _is_named(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
 
 
 def _loader_changes(context: Context, node: ast.AST, loaders: list[New]) -> Iterator[Change | Finding | Proof]:
