@@ -3789,3 +3789,26 @@ SCRIPTS |= {
         files={"kept.py": _ROWS, "look.py": "import torch\n\nimport kept\n\nprint(kept.load('kept', torch.zeros(44, 8), 0, 4))\n"},
     ),
 }
+
+SCRIPTS["arrays that write themselves into files"] = Script(
+    """
+    import numpy as np
+
+    os.makedirs("kept", exist_ok=True)
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    lost = np.zeros(2)
+    for epoch in range(2):
+        for rows, kinds in loader:
+            loss = F.cross_entropy(net(rows), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+            lost[epoch] += loss.item() / len(loader)
+        lost.dump(f"kept/lost_{epoch}.npy")
+    lost.dump(os.path.join("kept", "all.npy"))
+    print("lost", lost.round(5).tolist())
+    """,
+    same=("lost",),
+)

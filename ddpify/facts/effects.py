@@ -13,6 +13,7 @@ from ddpify.facts.library import effects as rows
 from ddpify.facts.library.row import row_of
 from ddpify.facts.model import Call, Ext, Func, Lit, Method, New, Obj, Part, Store, Value, library_bases
 from ddpify.facts.runs import Run
+from ddpify.facts.tree import last_name
 
 
 def is_bar(obj: object) -> bool:
@@ -65,11 +66,19 @@ def _effect_of_name(call: Call) -> rows.Effect | None:
     literal = any(isinstance(o, Lit) for o in call.receiver.objs)
     compiled = method == "save" and any(isinstance(o, Method) and isinstance(o.of, New) and o.of.cls is not None for o in call.func.objs)
     moved = method in ("rename", "replace", "rmdir") and any(p.startswith("pathlib.") for p in call.receiver.kinds())
-    writes_itself = method in rows.WRITING_METHODS and method != "dump" and not known and not literal
+    named = method != "dump" or _is_text(call)  # numpy's arrays, not what shows or logs something
+    writes_itself = method in rows.WRITING_METHODS and named and not known and not literal
     # a network that was compiled by torch.jit: its class has no method `save`
     if writes_itself or compiled or saves_itself(call) or (method in rows.PATH_METHODS and not known) or moved:
         return "file"
     return None
+
+
+def _is_text(call: Call) -> bool:
+    """Whether the first argument of a call is a text, such as the name of a file."""
+    first = next(iter(call.node.args), None)
+    joined = isinstance(first, ast.JoinedStr) or (isinstance(first, ast.Call) and last_name(first.func) == "join")
+    return joined or any(isinstance(o, Lit) and isinstance(o.value, str) for v in call.args[:1] for o in v.objs)
 
 
 def saves_itself(call: Call) -> bool:
