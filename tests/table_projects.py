@@ -1165,3 +1165,50 @@ def factory(width, parallel=True):
         },
     ),
 }
+
+SCRIPTS["a module that reads what a DataParallel held, which is in no wrapper any more"] = Script(
+    """
+    from attack import Shift
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = nn.Linear(8, 6)
+            self.head = nn.Linear(6, 2)
+
+        def forward(self, rows):
+            return torch.tanh(self.body(rows))
+
+
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)
+    net = nn.DataParallel(Net())
+    shift = Shift(0.1)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, kinds in loader:
+            rows = shift(net, rows, kinds)
+            loss = F.cross_entropy(net.module.head(net(rows)), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+    """,
+    files={
+        "attack.py": """\
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class Shift(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.size = size
+
+    def forward(self, model, rows, kinds):
+        rows = rows.to(next(model.parameters()).device).requires_grad_()
+        loss = F.cross_entropy(model.module.head(model(rows)), kinds.to(rows.device), reduction="sum")
+        (slope,) = torch.autograd.grad(loss, rows)
+        return (rows + self.size * slope.sign()).detach()
+"""
+    },
+)

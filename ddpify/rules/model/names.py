@@ -109,6 +109,9 @@ _SETTLED = frozenset(["len", "torch.cuda.is_available", "torch.cuda.device_count
 _WRAPPING = library.WRAPPERS | {"torch.nn.Module"}
 
 
+_NO_WRAPPER = "the model is not in a wrapper here any more"
+
+
 _EVALUATION = "evaluation calls the model inside DDP, whose forward would synchronize the ranks"
 
 
@@ -132,6 +135,10 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             yield from _attribute(context, node)
         elif isinstance(node, ast.Call):
             yield from _call(context, node)
+    for tree in facts.trees.values():
+        for node in tree.of(ast.Attribute):
+            if not facts.is_edited(node) and _reads_wrapper(context, node):
+                yield context.manual(CODE, node, _NO_WRAPPER, "leave out `.module`")
 
 
 def _model_of(context: Context, shown: ast.expr, wrapper: ast.expr, why: str) -> Change:
@@ -385,9 +392,8 @@ def _attribute(context: Context, node: ast.Attribute) -> Iterator[Change | Findi
     keys = node.attr in library.STATE_METHODS
     prefixed = library.DATAPARALLEL in facts.before.value(node.value).kinds()
     if wrapped is False:
-        if node.attr == "module" and prefixed and _is_unwrapped(context, node.value):
-            why, edit = "the model is not in a wrapper here any more", Replace(node, "{0}", (node.value,))
-            yield Change(CODE, why, context.tree.shown, node, (edit,))
+        if _reads_wrapper(context, node):
+            yield Change(CODE, _NO_WRAPPER, context.tree.shown, node, (Replace(node, "{0}", (node.value,)),))
         if keys:
             yield from _unprefixed_keys(context, node)
     elif node.attr in _SAME and not (node.attr not in _REACHED and _is_own(context, node)):
@@ -407,6 +413,14 @@ def _attribute(context: Context, node: ast.Attribute) -> Iterator[Change | Findi
             node.value,
             "DDP hides the model's attributes and adds `module.` to the keys of its state dict: use the model inside",
         )
+
+
+def _reads_wrapper(context: Context, node: ast.Attribute) -> bool:
+    """Whether an attribute is the `.module` of a model that the original had in a DataParallel, and that is in no wrapper here."""
+    facts = context.facts
+    if node.attr != "module" or library.DATAPARALLEL not in facts.before.value(node.value).kinds():
+        return False
+    return facts.wrapped(facts.after.value(node.value)) is False and _is_unwrapped(context, node.value)
 
 
 def _is_own(context: Context, node: ast.Attribute) -> bool:
