@@ -261,6 +261,10 @@ for epoch in range(2):
                 os.remove(f"model_{epoch - 1}_{device}.pt")
             torch.save(model.state_dict(), f"model_{epoch}_{device}.pt")
         model.load_state_dict(torch.load("model_2_%s.pt" % device))
+        torch.save({"weights": model.state_dict()}, "again.pt")
+        again = "again.pt"
+        again = torch.load(again, map_location=device)
+        model.load_state_dict(again["weights"])
         with torch.no_grad():
             print("again", F.cross_entropy(model(x.to(device)), y.to(device)).item())
         """,

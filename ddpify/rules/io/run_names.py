@@ -123,7 +123,9 @@ def _names_device(context: Context, path: ast.expr) -> bool:
     """Whether a path is made from the text of a device with a number, which is another on each rank."""
     if context.broadcasts(path):
         return False
-    reads = (r for r in _read_by(context, path) if not (isinstance(up := context.tree.parent[r], ast.Attribute) and up.attr == "type"))
+    tree = context.tree
+    before = _read_by(context, path, lambda read, source: tree.after(read, source))  # not `state = torch.load(state, map_location=device)`
+    reads = (r for r in before if not (isinstance(up := tree.parent[r], ast.Attribute) and up.attr == "type"))
     made = (o.node for r in reads for o in context.facts.after.value(r).instances() if o.path == "torch.device")
     return any(isinstance(n, ast.Call) and not _is_plain_device(n) for n in made)
 
