@@ -1,7 +1,8 @@
 """Use one name on all ranks for a folder or file that every rank uses.
 
 What it does: a name made from the time, by chance or from what lies on the disk becomes rank 0's where other ranks read the file, list the
-    folder or make it too; a number found by trying which folder is free becomes rank 0's after the loop.
+    folder or make it too; a number found by trying which folder is free becomes rank 0's after the loop, and the number of a device in
+    the name of a file that all ranks read is that of rank 0's device.
 Why: the clocks of the ranks differ, and a folder that one rank makes is counted by the next: each would look in a folder of its own.
 Safety: safe where the name is made by a statement of its own that every rank runs; MANUAL elsewhere.
 References: https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.broadcast_object_list
