@@ -214,3 +214,31 @@ def test_training_that_looks_for_layers_of_a_class_that_they_no_longer_are(tmp_p
     assert any("is a SyncBatchNorm" in change.why for change in done.changes) is changed
     assert ("isinstance(layer, (nn.BatchNorm1d, nn.SyncBatchNorm))" in done.code) is ("BatchNorm1d" in classes)
     assert done.exit_code == 0
+
+
+FORWARDS = """
+net = nn.Sequential(nn.Linear(8, 6), nn.BatchNorm1d(6), nn.Linear(6, 2))
+loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(2):
+    for rows, kinds in loader:
+        {forwards}
+        loss = F.cross_entropy(scores, kinds)
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("forwards", "noted"),
+    [
+        ("scores = net(rows) if epoch else net(rows * 0.5)", True),
+        ("scores = net(rows) + net(rows * 0.5)", True),
+        ("if epoch:\n            scores = net(rows)\n        else:\n            scores = net(rows * 0.5)", False),
+        ("if epoch:\n            scores = net(rows)\n        if not epoch:\n            scores = net(rows * 0.5)", True),
+    ],
+)
+def test_two_branches_of_which_one_runs_are_one_forward(tmp_path: Path, forwards: str, noted: bool) -> None:
+    done = converted(Script(FORWARDS.format(forwards=forwards)), tmp_path)
+    assert any("runs twice before one backward call" in finding.message for finding in done.findings) is noted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import sys
 from collections.abc import Iterable, Iterator
 
@@ -163,7 +164,22 @@ def converted(context: Context, name: str) -> str:
 
 
 def _forwards_twice(context: Context, model: TrainedModel) -> bool:
-    return any(len({pair[1] for pair in loop.loss.of_kind("forward") if pair[0] in model.objs}) > 1 for loop in context.facts.loops)
+    """Whether one loss comes from two forwards of a model, which are not those of the two branches of an `if`."""
+    for loop in context.facts.loops:
+        nodes = {pair[1] for pair in loop.loss.of_kind("forward") if pair[0] in model.objs}
+        if any(not _apart(context, a, b) for a, b in itertools.combinations(nodes, 2)):
+            return True
+    return False
+
+
+def _apart(context: Context, first: ast.AST, second: ast.AST) -> bool:
+    """Whether two nodes stand in the two branches of one `if`."""
+    tree = context.facts.tree_of(first)
+    if context.facts.tree_of(second) is not tree:
+        return False
+    ways = {up: child for child, up in itertools.pairwise((first, *tree.ancestors(first))) if isinstance(up, ast.If)}
+    others = {up: child for child, up in itertools.pairwise((second, *tree.ancestors(second))) if isinstance(up, ast.If)}
+    return any((ways[up] in up.body) is not (others[up] in up.body) for up in ways.keys() & others.keys())
 
 
 def _is_setting(context: Context, obj: Obj) -> bool:
