@@ -6,6 +6,7 @@ import pytest
 from scripts import Script, converted, write
 
 import ddpify
+from ddpify import Options
 
 SCRIPT = """
 import json
@@ -122,7 +123,8 @@ for epoch in range(2):
     ("mode", "norm", "told"), [("train", "BatchNorm1d", True), ("eval", "BatchNorm1d", False), ("train", "LayerNorm", False)]
 )
 def test_statistics_of_a_network_that_is_not_trained(tmp_path: Path, mode: str, norm: str, told: bool) -> None:
-    done = converted(Script(STATISTICS.format(mode=mode, norm=norm)), tmp_path)
+    shares = Options(whole_batches="never")
+    done = converted(Script(STATISTICS.format(mode=mode, norm=norm), options=shares), tmp_path)
     assert any("computes its statistics here" in finding.message for finding in done.findings) is told
 
 
