@@ -171,22 +171,33 @@ def _returns(function: ast.AST, loop: ast.stmt) -> bool:
     return any(n.id in returned for n in names_stored(loop))
 
 
-def _read_by(context: Context, path: ast.expr, follows: Follows = lambda read, source: True, depth: int = 0) -> Iterator[Read]:
+def _read_by(context: Context, path: ast.expr, follows: Follows = lambda read, source: True) -> Iterator[Read]:
     """The names and attributes that a path is made from, through the assignments that `follows` admits."""
-    if depth > 4 or not context.facts.is_edited(path):
-        return
-    for node in walked(path):
-        if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
-            yield node
-            for source in _assignments(context, node):
-                if follows(node, source):
-                    yield from _read_by(context, source.value, follows, depth + 1)
+    todo, seen = [path], set[ast.expr]()
+    while todo:
+        made = todo.pop()
+        if made in seen or not context.facts.is_edited(made):
+            continue
+        seen.add(made)
+        for node in walked(made):
+            if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
+                yield node
+                todo += [source.value for source in _assignments(context, node) if follows(node, source)]
 
 
 def _assignments(context: Context, read: Read) -> list[ast.Assign]:
     """The assignments of a name, or to attributes of that name, in the edited files."""
-    statements = (context.tree.parent[n] for n in context.tree.of(type(read)) if disk.stores(n, read))
-    return [s for s in statements if isinstance(s, ast.Assign)]
+    return context.once(_all_assignments).get((type(read), last_name(read)), [])
+
+
+def _all_assignments(context: Context) -> dict[tuple[type, str], list[ast.Assign]]:
+    """The assignments in the edited files, by the name, or the attribute of that name, that each binds."""
+    out: dict[tuple[type, str], list[ast.Assign]] = {}
+    nodes: list[Read] = context.tree.of(ast.Name, ast.Attribute)
+    for node in nodes:
+        if isinstance(node.ctx, ast.Store) and isinstance(statement := context.tree.parent[node], ast.Assign):
+            out.setdefault((type(node), last_name(node)), []).append(statement)
+    return out
 
 
 def _depends_on(context: Context, path: ast.expr, source: ast.Assign) -> bool:

@@ -101,8 +101,15 @@ def _edited(context: Context, changes: Sequence[Change]) -> Iterator[tuple[ast.A
 
 def _stacks(context: Context, function: ast.AST) -> set[Stack]:
     """The calls under which a function runs; none for the module itself."""
-    if isinstance(function, ast.Module):
-        return {()}
-    calls = context.facts.after.trace.calls
-    inside = {c.stack for c in calls if c.node in context.tree.parent and context.tree.function(c.node) is function}
-    return inside | {(*c.stack, c.node) for c in calls if function in c.func.functions()}
+    return {()} if isinstance(function, ast.Module) else context.once(_all_stacks).get(function, set())
+
+
+def _all_stacks(context: Context) -> dict[ast.AST, set[Stack]]:
+    """The calls under which each function runs."""
+    out: dict[ast.AST, set[Stack]] = {}
+    for call in context.facts.after.trace.calls:
+        if call.node in context.tree.parent:
+            out.setdefault(context.tree.function(call.node), set()).add(call.stack)
+        for function in call.func.functions():
+            out.setdefault(function, set()).add((*call.stack, call.node))
+    return out
