@@ -138,6 +138,27 @@ for epoch in range(3):
 """,
                 same=("check",),
             ),
+            "a judge of what a maker gives, with no name between them": Script(
+                _KEPT
+                + """
+maker, judge = nn.Linear(8, 8), nn.Linear(8, 1)
+makers = torch.optim.SGD(maker.parameters(), lr=0.1)
+judges = torch.optim.SGD(judge.parameters(), lr=0.1)
+loader = DataLoader(TensorDataset(x, y), batch_size=6, collate_fn=kept)
+for epoch in range(3):
+    for data, target in loader:
+        loss = F.softplus(judge(maker(torch.cos(data)).detach())).mean() + F.softplus(-judge(data)).mean()
+        judges.zero_grad()
+        loss.backward()
+        judges.step()
+        loss = F.softplus(-judge(maker(torch.cos(data)))).mean()
+        makers.zero_grad()
+        loss.backward()
+        makers.step()
+    print("loss", "%.6f" % loss.item())
+""",
+                same=("loss",),
+            ),
             "draws that a loss compares samples with, and others that networks are fed": Script(
                 """
 class Encoder(nn.Module):

@@ -22,6 +22,8 @@ GATHERS = ("rows_of_all_ranks", "ddp_rows_of_all_ranks")
 IN_PARTS = "in parts"
 """What a forward becomes that each rank runs on its rows of a batch: what it gives is gathered, in the containers that it gives."""
 SEVERAL_IN_PARTS = f"{IN_PARTS}, several rows for each sample"
+SHARE = "share"
+"""What rows become of which a forward is given this rank's; what another forward in parts gives is gathered before."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from ddpify import comments
 from ddpify.facts import library, tensors
-from ddpify.facts.assumed import GRADED, IN_PARTS, SEVERAL_IN_PARTS
+from ddpify.facts.assumed import GRADED, IN_PARTS, SEVERAL_IN_PARTS, SHARE
 from ddpify.facts.interpret import (
     assignment,
     attributes,
@@ -45,7 +45,7 @@ def _turn(value: Value, how: str, node: ast.expr) -> Value:
         return library.whole(value)
     if how == "agreed":
         return Value(value.objs, library.agreed(value).origins, None, value.shape)
-    if how == "share":
+    if how == SHARE:
         return library.share_of(value) if value.of_kind("whole") else value
     if how in ("mean", "sum"):
         return Value(value.objs, value.origins, how)  # type: ignore[arg-type]
@@ -190,7 +190,8 @@ class Machine(Interpreter):
         if how in _GRADED:
             how = None if self.no_grad else _GRADED[how]
         if how is not None and how.startswith(IN_PARTS):
-            return gathered(self, node, value, how == SEVERAL_IN_PARTS)
+            value = gathered(self, node, value, how.startswith(SEVERAL_IN_PARTS))
+            return _turn(value, SHARE, node) if how.endswith(SHARE) else value
         return value if how is None else _turn(value, how, node)
 
 

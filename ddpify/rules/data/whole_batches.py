@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from ddpify.edits import Edit, FreshName, Replace
 from ddpify.facts import batch_source, library
-from ddpify.facts.assumed import BY_ALL_RANKS, BY_RANK_ZERO, IN_PARTS, SEVERAL_IN_PARTS, AssumedEdits
+from ddpify.facts.assumed import BY_ALL_RANKS, BY_RANK_ZERO, IN_PARTS, SEVERAL_IN_PARTS, SHARE, AssumedEdits
 from ddpify.facts.library.flow import with_entries
 from ddpify.facts.model import Call, New, Part, Tup, Value
 from ddpify.facts.runs import Run
@@ -70,7 +70,6 @@ EXAMPLES: tuple[Example, ...] = (
 
 _WRAPPERS = library.WRAPPERS | {library.DATAPARALLEL}
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda)
-_PART = "share"
 _OF_A_BATCH = ("random", "unknown", "sized", "share")  # what else than rows may be as long as a batch
 _GRADIENTS = ("grad", "register_hook")
 _MADE_OF_ROWS = ("other", "chosen")  # of which the next run tells whether a model can run on parts of them
@@ -107,16 +106,17 @@ def assumed(context: Context, found: Iterable[Change | Finding]) -> AssumedEdits
     if any(_is_inside(context, item) for item in found if item.code == sizes.CODE):
         return None
     forwards = {node for model in facts.models for node in model.forwards}
-    parts: dict[ast.expr, str] = {}
+    parts, shares = dict[ast.expr, str](), dict[ast.expr, None]()
     for forward in forwards:
         known = isinstance(forward, ast.Call) and not run.value(forward).of_kind("coupled") and not _judges(run, forward, forwards)
         rows = _rows(context, forward) if isinstance(forward, ast.Call) and known else []
         rows = rows if all(_as_many(run, run.value(given), run.value(forward)) for given in rows) else []
         if isinstance(forward, ast.Call) and rows and facts.may_edit(forward):
             parts[forward] = SEVERAL_IN_PARTS if _are_several(run, run.value(forward)) else IN_PARTS
-            parts |= dict.fromkeys(rows, _PART)
+            shares |= dict.fromkeys(rows)
         elif not _judges(run, forward, forwards):
             return None
+    parts |= {rows: f"{parts[rows]}, {SHARE}" if rows in parts else SHARE for rows in shares}
     loaders = {o for n in parts for o in run.value(n).batches()}.union(facts.loaders) - drawn
     editable = all(isinstance(o, New) and isinstance(o.node, ast.Call) and facts.may_edit(o.node) for o in loaders)
     by = {o.node: BY_ALL_RANKS if o in facts.loaders else BY_RANK_ZERO for o in loaders}
@@ -185,7 +185,7 @@ def computes_alike(context: Context) -> bool:
     """Whether all ranks compute the same losses, of whole batches alone."""
     run = context.facts.after
     losses = [loss_in(run, loop.backward.node) for loop in context.facts.loops]
-    fed = [run.value(n) for n, how in context.facts.base.redistributed.items() if how == _PART]
+    fed = [run.value(n) for n, how in context.facts.base.redistributed.items() if how.endswith(SHARE)]
     return (
         not context.facts.feeding
         and not any(loss.of_kind("mixed") for loss in losses)
@@ -238,19 +238,33 @@ def changes(context: Context) -> Iterator[Change]:
         shared = f", shared={escaped(where)}" if where else ""
         edit = Replace(node, f"{context.names['whole_batches']}({{0}}{shared})", (node,))
         yield Change(CODE, _READ[by], tree.shown, node, (edit,), level=Safety.NOTE, needs=("whole_batches",))
-    for node in tree.in_order([n for n, how in base.redistributed.items() if how in (IN_PARTS, SEVERAL_IN_PARTS)]):
+    for node in tree.in_order([n for n, how in base.redistributed.items() if how.startswith(IN_PARTS)]):
         if isinstance(node, ast.Call):
             yield _in_parts(context, node)
 
 
 def _in_parts(context: Context, node: ast.Call) -> Change:
     names, parts = context.names, context.facts.base.redistributed
-    rows = [given for given in arguments(node) if parts.get(given) == _PART]
-    counted, fresh = _counted(rows), FreshName(("rows", "given_rows", "model_rows"), node)
-    edits: list[Edit] = [Replace(given, f"{names['rows_of_rank']}({{0}})", (given,)) for given in rows]
-    if counted is None:
-        edits[0] = Replace(rows[0], f"{names['rows_of_rank']}({fresh} := {{0}})", (rows[0],), (fresh,))
+    rows, fresh = _shared(context, node), FreshName(("rows", "given_rows", "model_rows"), node)
+    counted = _counted(rows)
     size = str(fresh) if counted is None else escaped(context.source(counted))
-    several = ", several=True" * (parts[node] == SEVERAL_IN_PARTS)
-    edits.append(Replace(node, f"{names['rows_of_all_ranks']}({{0}}, len({size}){several})", (node,)))
+    several = ", several=True" * parts[node].startswith(SEVERAL_IN_PARTS)
+    text = _given(context, node, f"{names['rows_of_all_ranks']}({{0}}, len({size}){several})")
+    edits: list[Edit] = [Replace(given, _given(context, given, "{0}"), (given,)) for given in rows if parts[given] == SHARE]
+    edits.append(Replace(node, text, (node,), (fresh,) if counted is None else ()))
     return Change(CODE, _RUN, context.tree.shown, node, tuple(edits), needs=("rows_of_rank", "rows_of_all_ranks"))
+
+
+def _shared(context: Context, node: ast.Call) -> list[ast.expr]:
+    """The arguments of a forward in parts of which it is given this rank's rows."""
+    return [given for given in arguments(node) if context.facts.base.redistributed.get(given, "").endswith(SHARE)]
+
+
+def _given(context: Context, node: ast.expr, text: str) -> str:
+    """The text of what a forward in parts is given this rank's rows of: the first argument is named where nothing else names the rows."""
+    if not context.facts.base.redistributed[node].endswith(SHARE):
+        return text
+    call = next(up for up in context.tree.ancestors(node) if isinstance(up, ast.Call))
+    rows = _shared(context, call)
+    named = f"{FreshName(('rows', 'given_rows', 'model_rows'), call)} := " if _counted(rows) is None and node is rows[0] else ""
+    return f"{context.names['rows_of_rank']}({named}{text})"
