@@ -589,6 +589,11 @@ SCRIPTS: dict[str, Script] = {
                 super().__init__()
                 self.blocks = nn.Sequential(Block(8, 6, True), Block(6, 6, False), Block(6, 4, False))
                 self.head = nn.Linear(4, 2)
+                for layer in self.modules():
+                    if isinstance(layer, nn.Linear):
+                        layer.bias.data.zero_()
+                    elif isinstance(layer, nn.BatchNorm1d):
+                        layer.weight.data.fill_(0.8)
 
             def forward(self, rows):
                 return self.head(self.blocks(rows).relu())

@@ -102,8 +102,9 @@ class Run:
 
     @cached_property
     def among_others(self) -> frozenset[Obj]:
-        """The objects of which something that is held may be one, or another."""
-        return frozenset(o for value in self.memory.values() if len(value.objs) > 1 for o in value.objs)
+        """The objects of which an attribute of a module may be one, or another."""
+        held = (value for (owner, _), value in self.memory.items() if self.interpreter.is_module(owner))
+        return frozenset(o for value in held if len(value.objs) > 1 for o in value.objs)
 
     def reached(self, values: Iterable[Value]) -> frozenset[Obj]:
         """All objects that values are, hold in a wrapper, are parts of or are made of the parameters of."""

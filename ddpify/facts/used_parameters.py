@@ -92,7 +92,6 @@ class _Body:
         self.pending: dict[str, Parts] = dict(outer.pending) if outer is not None else {}  # what made a name's value: it may be dropped
         self.pending_by_condition: dict[str, Parts] = dict(outer.pending_by_condition) if outer is not None else {}
         self.pending_where: dict[tuple[Hashable, bool], dict[str, Parts]] = {}  # the same, where a question was answered so
-        self.taken: Parts = NO_PARTS  # what made the values of the names that were read
 
     def used(self) -> Parts:
         if any(map(self.without_graph, self.node.decorator_list)):
@@ -190,40 +189,23 @@ class _Body:
             return yes()
         if outcome == "false":
             return no()
-        if outcome == "fixed":
-            return self.fixed_choice(test, yes, no, used)
+        self.fixed += outcome == "fixed"
         kept, ends, ways = self.pending, list[Parts](), list[dict[str, Parts]]()
-        for way in (yes, no):
-            self.pending = dict(kept)
-            if (end := way()) is not None:
-                ends.append(end)
-                ways.append(self.pending)
-        self.join_ways(ways, outcome)
-        if not ends:
-            return None
-        return frozenset().union(*ends) if outcome == "each" else _both(ends)
-
-    def fixed_choice(self, test: ast.expr, yes: Callable[[], Parts | None], no: Callable[[], Parts | None], used: Parts) -> Parts:
-        """The same where one way is taken at every step: its parts were built for it, but not what made a value that it alone reads."""
-        kept, by_condition, taken = self.pending, self.pending_by_condition, self.taken
-        ends, ways, reads, left = list[Parts](), list[dict[str, Parts]](), list[Parts](), dict[str, Parts]()
-        self.fixed += 1
         for answer, way in ((True, yes), (False, no)):
             asked = _question(test, answer)
-            known = self.pending_where.get(asked, {})
-            self.pending, self.pending_by_condition, self.taken = {**kept, **known}, dict(by_condition), NO_PARTS
+            self.pending = {**kept, **(self.pending_where.get(asked, {}) if outcome == "fixed" else {})}
             if (end := way()) is not None:
                 ends.append(end)
                 ways.append(self.pending)
-                reads.append(self.taken.difference(*known.values()))
-                self.pending_where[asked] = {name: parts for name, parts in self.pending.items() if kept.get(name) != parts}
-                left |= {name: left.get(name, NO_PARTS) | parts for name, parts in self.pending_by_condition.items()}
-        self.fixed -= 1
-        self.pending_by_condition, self.taken = left, taken.union(*reads)
-        self.join_ways(ways, "fixed")
-        everywhere = _both(reads)
-        self.uses.by_condition |= everywhere.union(*(end - (read - everywhere) for end, read in zip(ends, reads, strict=True)))
-        return _both(ends) if ends else used
+                if outcome == "fixed":
+                    self.pending_where[asked] = dict(self.pending)
+        self.fixed -= outcome == "fixed"
+        self.join_ways(ways, outcome)
+        if outcome == "fixed":
+            self.uses.by_condition |= {p for end in ends for p in end}
+        if not ends:
+            return None if outcome != "fixed" else used
+        return frozenset().union(*ends) if outcome == "each" else _both(ends)
 
     def join_ways(self, ways: list[dict[str, Parts]], outcome: Outcome) -> None:
         """What names hold where two branches join: what both gave them, or either where each may run."""
@@ -253,10 +235,7 @@ class _Body:
         if node is None:
             return NO_PARTS
         if isinstance(node, ast.Name) and node.id in self.pending:
-            by_condition = self.pending_by_condition.get(node.id, NO_PARTS)
-            self.taken |= self.pending[node.id] | by_condition
-            if not self.fixed:
-                self.uses.by_condition |= by_condition
+            self.uses.by_condition |= self.pending_by_condition.get(node.id, NO_PARTS)
             return self.pending[node.id] | self.evaluated(node)
         return self.evaluated(node)
 
