@@ -69,6 +69,7 @@ EXAMPLES: tuple[Example, ...] = (
 )  # fmt: skip
 
 _WRAPPERS = library.WRAPPERS | {library.DATAPARALLEL}
+_GRAPHS = library.LOADERS - {library.DATALOADER}
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda)
 _OF_A_BATCH = ("random", "unknown", "sized", "share")  # what else than rows may be as long as a batch
 _GRADIENTS = ("grad", "register_hook")
@@ -105,6 +106,8 @@ def assumed(context: Context, found: Iterable[Change | Finding]) -> AssumedEdits
         return None  # it gives an object, with a loss in it
     if any(_is_inside(context, item) for item in found if item.code == sizes.CODE):
         return None
+    if any(run.interpreter.is_a(o, *_GRAPHS) for o in facts.loaders):
+        return None  # a batch of graphs is one graph
     forwards = {node for model in facts.models for node in model.forwards}
     parts, shares = dict[ast.expr, str](), dict[ast.expr, None]()
     for forward in forwards:
