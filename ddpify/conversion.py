@@ -387,15 +387,23 @@ def _moved_places(project: Project, texts: Mapping[str, str]) -> dict[str, str]:
 
 
 def _converted(
-    project: Project, options: Options, path: Path | None, earlier: tuple[Finding, ...] = (), marks: tuple[Change, ...] = ()
+    project: Project,
+    options: Options,
+    path: Path | None,
+    earlier: tuple[Finding, ...] = (),
+    marks: tuple[Change, ...] = (),
+    unfinished: bool = False,
 ) -> Conversion:
-    """The conversion of a project, with `marks` where it is a draft; `earlier` is what a step before has found."""
+    """The conversion of a project, with `marks` where it is a draft; `earlier` is what a step before has found.
+
+    It is `unfinished` where shares of the batches were tried, and the result would not do.
+    """
     from ddpify.apply import names
     from ddpify.launchers import start
     from ddpify.plan import make_plan
 
     entry = project.entry
-    plan = make_plan(project, options, marks)
+    plan = make_plan(project, options, marks, unfinished)
     kept = Conversion(entry.source, entry.source.original, plan.status, entry.shown, path, (), plan.findings, plan.command, plan.reason)
     if plan.status != "convert" or not plan.changes:
         return replace(kept, modules=tuple(Module(f.path, f.shown, f.source, f.source.original) for f in project.files.values()))
@@ -422,6 +430,9 @@ def _converted(
         return replace(converted, findings=tuple(dict.fromkeys((*converted.findings, *faults))))
 
     whole = replace(again(frozenset(), "checked"), again=again)
+    if whole.exit_code and not unfinished and options.whole_batches != "never" and all(f.level < Safety.REVIEW for f in plan.findings):
+        instead = _converted(project, options, path, earlier, unfinished=True)
+        whole = whole if instead.exit_code else instead
     found = () if marks or not options.draft else _marks(project, plan, whole, earlier)
     return _converted(project, options, path, earlier, found) if found else whole
 

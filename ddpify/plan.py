@@ -73,8 +73,11 @@ ASKED: Sequence[ModuleType] = registry.PLANNING
 """The rules in the order in which they are asked; any order gives the same plan."""
 
 
-def make_plan(project: Project, options: Options, marks: Sequence[Change] = ()) -> Plan:
-    """Decide what becomes of a project's entry; `marks` are made beside what is decided."""
+def make_plan(project: Project, options: Options, marks: Sequence[Change] = (), unfinished: bool = False) -> Plan:
+    """Decide what becomes of a project's entry; `marks` are made beside what is decided.
+
+    Whole batches are planned where something is left to do without them, or where what is planned was found to be `unfinished`.
+    """
     refusal = verdict(project)
     if refusal is not None and refusal.code == "DDP911" and options.launcher is not None:
         if (made := relaunch.move(project, options.launcher)) is not None:
@@ -85,7 +88,7 @@ def make_plan(project: Project, options: Options, marks: Sequence[Change] = ()) 
         asked = f"; --amp {options.amp} is carried out where a script is converted" if options.amp != "keep" else ""
         return Plan(refusal.status, reason=refusal.reason + asked * (refusal.status == "nothing"))
     context, changes, findings = _planned(project, options)
-    if options.whole_batches != "never" and _left(changes, findings):
+    if options.whole_batches != "never" and (unfinished or _left(changes, findings)):
         base = whole_batches.assumed(_context(project, options, context.facts.edited), (*changes, *findings))
         base = base and whole_batches.with_shares(_context(project, options, context.facts.edited, base))
         instead = _planned(project, options, base) if base is not None else None

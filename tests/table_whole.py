@@ -71,6 +71,40 @@ SCRIPTS = {
         "pieces = torch.cat([data, data], 1).view(-1, 8)\nloss = F.cross_entropy(model(pieces), target)",
         forward="return self.last(self.first(x).view(-1, 2, 16).mean(1))",
     ),
+    "losses that a method puts into a table of all samples, by the number of the batch": Script(
+        """
+        class Trainer:
+            def __init__(self):
+                self.model = nn.Linear(8, 2)
+                self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+
+            def put(self, number, values, table):
+                begin = number * 6
+                table[1, begin : begin + len(values)] = values
+
+            def step(self, number, batch, table):
+                losses = F.cross_entropy(self.model(batch[0]), batch[1], reduction="none")
+                self.put(number, losses.detach(), table)
+                return losses.mean()
+
+            def train(self, loader):
+                table = torch.zeros(2, len(loader.dataset))
+                for number, batch in enumerate(loader):
+                    self.optimizer.zero_grad()
+                    self.step(number, batch, table).backward()
+                    self.optimizer.step()
+                return table
+
+
+        trainer = Trainer()
+        loader = DataLoader(TensorDataset(x[:42], y[:42]), batch_size=6)
+        for epoch in range(3):
+            table = trainer.train(loader)
+            print("losses", "%.5f %.5f" % (table[1].mean(), table[1].max()))
+        """,
+        same=("losses",),
+        told=("DDP404",),
+    ),
     "a loader of a class that is asked for": _script(before="assert isinstance(loader, DataLoader)"),
     "a file of what a loop over the loader finds": _script(
         before="with open('sums.txt', 'w') as file:\n    for data, _ in loader:\n        file.write(str(float(data.sum())))"
@@ -158,6 +192,35 @@ for epoch in range(3):
     print("loss", "%.6f" % loss.item())
 """,
                 same=("loss",),
+            ),
+            "totals that functions add to in place": Script(
+                """
+model = nn.Linear(8, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+loader = DataLoader(TensorDataset(x[:42], y[:42]), batch_size=6)
+
+
+def add(total, losses):
+    total.add_(losses.sum())
+
+
+def count(hits, right):
+    hits += right.sum()
+
+
+for epoch in range(3):
+    total, hits = torch.zeros(1), torch.zeros(1)
+    for data, target in loader:
+        out = model(data)
+        losses = F.cross_entropy(out, target, reduction="none")
+        add(total, losses.detach())
+        count(hits, out.argmax(1) == target)
+        optimizer.zero_grad()
+        losses.mean().backward()
+        optimizer.step()
+    print("total", "%.5f %d" % (total.item(), hits.item()))
+""",
+                same=("total",),
             ),
             "draws that a loss compares samples with, and others that networks are fed": Script(
                 """

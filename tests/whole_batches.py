@@ -3,6 +3,7 @@
 WHOLE = frozenset(
     (
         "a pool of earlier images that others look into",
+        "losses that a method puts into a table of all samples, by the number of the batch",
         "a function that is passed the entries of a list, and compares each sample with the middle of all",
         "draws for half of a batch, put behind some of its rows",
         "all samples of each batch but the last",

@@ -144,6 +144,7 @@ def assign(run: Interpreter, target: ast.expr, value: Value) -> None:
             return
         if not receiver.objs and origins and isinstance(of, ast.Name):
             run.bind(of.id, Value(receiver.objs, receiver.origins | origins, receiver.scale, receiver.shape))
+            run.frame.changed.add(of.id)
         elif not receiver.objs and origins and isinstance(of, ast.Attribute):
             for obj in run.expression(of.value).objs:
                 run.set_attribute(obj, of.attr, Value(receiver.objs, receiver.origins | origins, receiver.scale, receiver.shape), False)
@@ -261,6 +262,8 @@ def execute_augassign(run: Interpreter, node: ast.AugAssign) -> bool:
             library.put(run, obj, run.element(value), "extend")
         new = old
     assign(run, node.target, marked_as_kept(run, node, node.target, new))
+    if isinstance(node.target, ast.Name) and not old.objs:  # a tensor is changed in place
+        run.frame.changed.add(node.target.id)
     return True
 
 

@@ -502,10 +502,21 @@ def _hand_back(run: Interpreter, func: Func, node: ast.AST, frame: Frame) -> Non
         return
     names = [p.arg for p in (*func.node.args.posonlyargs, *func.node.args.args)][func.owner is not None :]
     for name, given in [*zip(names, node.args, strict=False), *((k.arg, k.value) for k in node.keywords)]:
-        if name in frame.changed and isinstance(given, ast.Name):
-            value = frame.local.get(str(name), NOTHING)
-            if value.batches() and not run.expression(given).objs:
-                run.bind(given.id, value)
+        value = frame.local.get(str(name), NOTHING) if name in frame.changed else NOTHING
+        if not value.batches() or run.trace.values.get(given, NOTHING).objs:
+            continue
+        while isinstance(given, ast.Subscript):  # of a view of it
+            given = given.value
+            value = Value(
+                run.expression(given).objs, run.expression(given).origins | value.origins, run.expression(given).scale, value.shape
+            )
+        run.events.append((Kind.CHANGE, given, None, value))
+        if isinstance(given, ast.Name):
+            run.bind(given.id, value)
+            run.frame.changed.add(given.id)
+        elif isinstance(given, ast.Attribute):
+            for obj in run.expression(given.value).objs:
+                run.set_attribute(obj, given.attr, value, False)
 
 
 def call_function(

@@ -21,7 +21,7 @@ from ddpify.edits import Edit, FreshName, Replace
 from ddpify.facts import batch_source, library
 from ddpify.facts.assumed import BY_ALL_RANKS, BY_RANK_ZERO, IN_PARTS, SEVERAL_IN_PARTS, SHARE, AssumedEdits
 from ddpify.facts.library.flow import with_entries
-from ddpify.facts.model import Call, New, Part, Tup, Value
+from ddpify.facts.model import Call, Class, Func, New, Part, Tup, Value
 from ddpify.facts.runs import Run
 from ddpify.facts.tree import arguments
 from ddpify.options import Options
@@ -149,7 +149,7 @@ def _runs_models(context: Context, call: Call) -> bool:
     given = (*call.args, *call.keywords.values())
     models = {o for model in context.facts.models for o in model.objs}
     runs = any(v.batches() for v in given) and any(context.facts.after.unwrap(v) & models for v in given)
-    return runs and not call.no_grad and not call.func.functions()
+    return runs and not call.no_grad and not any(isinstance(o, (Class, Func)) for o in call.func.objs)
 
 
 def _reads_gradients(context: Context) -> bool:

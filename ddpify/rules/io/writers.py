@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from ddpify.edits import Replace, SetArgument
 from ddpify.facts.library.effects import SWITCHES
 from ddpify.facts.model import Call, Class, Ext, Func, New
-from ddpify.facts.tree import Tree, is_none, names_read, outer_names
+from ddpify.facts.tree import Tree, calls_in, is_none, names_read, outer_names
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import prepare
@@ -294,7 +294,14 @@ def _is_created_on_demand(context: Context, guards: Guards, use: ast.expr) -> bo
     given = {s: context.facts.after.value(s.value).instances() for s in branch.body if isinstance(s, ast.Assign)}
     creations = [s for s, objs in given.items() if any(map(guards.effects.is_writer, objs))]
     others = [s for s in branch.body if s not in creations]
-    return branch.test is test and not branch.orelse and bool(creations) and all(guards.only_outputs(s) for s in others)
+    alone = all(guards.only_outputs(s) or _only_names(guards, s) for s in others)
+    return branch.test is test and not branch.orelse and bool(creations) and alone
+
+
+def _only_names(guards: Guards, statement: ast.stmt) -> bool:
+    """Whether a statement does nothing but name a value, which any rank may do."""
+    named = isinstance(statement, ast.Assign) and all(isinstance(target, ast.Name) for target in statement.targets)
+    return named and not any(map(guards.effects.has_side_effects, calls_in(statement)))
 
 
 def _asks_if_there(guards: Guards, tree: Tree, use: ast.expr) -> bool:

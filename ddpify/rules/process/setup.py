@@ -107,12 +107,20 @@ def change(context: Context, changes: Sequence[Change], place: Place) -> tuple[l
     elif with_device:  # which asks CUDA for its devices
         late = late or joining.chooses_later(context, anchor)
     imports = [*_BASE[:-1], f"import torch.distributed as {names['dist']}"]
-    imports += [i for piece, helper in HELPERS.items() if piece in needs - elsewhere for i in helper.imports]
+    imports += [i for p, helper in HELPERS.items() if p in needs - elsewhere for i in helper.imports if not _has(context, i)]
     if away is not None:
         home = runtime_module.spelled(context, away.name, "__main__")
         imports += [f"from {home} import {names[p]}" for p in pieces if p in elsewhere and is_used(p)]
     level = Safety.NOTE if late else Safety.SAFE
     return [Change(CODE, _why(context, late), tree.shown, anchor, edits, tuple(imports), level)], away
+
+
+def _has(context: Context, line: str) -> bool:
+    """Whether the entry has a module that an import would give it under its name already, from another module of the project."""
+    name = line.removeprefix("import ")
+    froms: list[ast.ImportFrom] = context.facts.trees["__main__"].of(ast.ImportFrom)
+    taken = any((alias.asname or alias.name) == name for node in froms for alias in node.names)
+    return taken and context.facts.after.attribute("__main__", name).paths() == {name}  # type: ignore[arg-type]
 
 
 def _module_imports(needs: set[str], pieces: dict[str, str]) -> tuple[str, ...]:
