@@ -236,8 +236,8 @@ def convert(
     def work() -> int:
         nonlocal path
         path = _entry(path)
-        options = asked(path)
-        conversion = _chosen(_convert(path, options), path, skip, select, ignore)
+        options, conversion = _to_be_run(path, asked(path)) if prove else (asked(path), None)
+        conversion = _chosen(conversion or _convert(path, options), path, skip, select, ignore)
         target = None if conversion.status == "refuse" else output_files.target_of(path, output_files.in_place(path) if write else output)
         starter = output_files.starter_of(conversion, emit_launcher, _script(conversion, path, target), allow_dirty)
         into_folder = output is not None and output_files.is_folder(output)
@@ -285,6 +285,17 @@ def _check_prove(context: typer.Context, prove: bool, path: str) -> None:
             raise typer.BadParameter(f"--{name.replace('_', '-')} goes with --prove")
     if prove and path == "-":
         raise typer.BadParameter("--prove runs the script where it lies; name its file")
+
+
+def _to_be_run(path: str, options: Options) -> tuple[Options, Conversion]:
+    """The conversion that is run: of shares of the batches, where a run may tell whether they do, else the one that is asked for."""
+    from ddpify.rules.base import Safety
+
+    shares = replace(options, whole_batches="never")
+    conversion = _convert(path, shares)
+    if options.whole_batches == "never" or all(level < Safety.MANUAL for level in conversion.levels):
+        return shares, conversion
+    return options, _convert(path, options)
 
 
 def _proved(
@@ -372,8 +383,8 @@ def review(
             instead = f"ddpify convert {given}, or ddpify review {given} --html page.html"
             raise DdpifyError("review asks on a terminal, and here is none", instead)
         script = _entry(path)
-        options = asked(script)
-        whole = _convert(script, options)
+        options, whole = _to_be_run(script, asked(script)) if prove else (asked(script), None)
+        whole = whole or _convert(script, options)
         if prove and whole.changed:
             whole, held = _proved(whole, script, options, (python, nproc, steps, time_limit), context.obj)
             if not held:

@@ -152,7 +152,7 @@ def _in_process(capsys: pytest.CaptureFixture[str], *args: str) -> subprocess.Co
 
 def _proved(text: str, steps: int = 6) -> Conversion:
     Path("train.py").write_text(text)
-    conversion = ddpify.convert(Path("train.py"))
+    conversion = ddpify.convert(Path("train.py"), ddpify.Options(whole_batches="never"))
     assert conversion.exit_code == 1
     return prove(conversion, Path("train.py"), Setting(sys.executable, 2, steps, 120.0, True))[0]
 
@@ -572,5 +572,5 @@ def test_what_is_asked_says_what_answers_it(loader: str, between: str, answered_
         .replace("(x.sum(1) > 0).long()", "x[:, :2]")
         .replace("batch_size=4", loader)
     )
-    asked = [f.answered_by for f in ddpify.convert(text).findings if f.level is Safety.REVIEW]
+    asked = [f.answered_by for f in ddpify.convert(text, ddpify.Options(whole_batches="never")).findings if f.level is Safety.REVIEW]
     assert asked == answered_by
