@@ -47,7 +47,7 @@ def install(monkeypatch, make_plan=None, rewrite=apply_halving, check=lambda pro
     """Let `convert` find these in place of the plan and the rewrite."""
     plan, apply = ModuleType("ddpify.plan"), ModuleType("ddpify.apply.rewrite")
     made = make_plan or (lambda project, options: FakePlan(changes=(halve_batch(project),)))
-    plan.make_plan = lambda project, options, marks=(): made(project, options)
+    plan.make_plan = lambda project, options, marks=(), unfinished=False: made(project, options)
     plan.check = check
     plan.first = lambda project, options: None
     apply.rewrite = lambda text, tree, changes, known: rewrite(text, tree, changes)

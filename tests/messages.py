@@ -899,6 +899,23 @@ DATA = {
         "        total += model(x).sum().item()\n"
         "print(total)\n",
     ),
+    "an evaluation of which a function keeps a number that fades": piece(
+        "end",
+        "class Seen:\n"
+        "    last = 0.0\n"
+        "\n"
+        "\n"
+        "def note(seen, loss):\n"
+        "    seen.last = 0.9 * seen.last + loss\n"
+        "\n"
+        "\n"
+        "seen = Seen()\n"
+        "model.eval()\n"
+        "with torch.no_grad():\n"
+        "    for x, y in test_loader:\n"
+        "        note(seen, criterion(model(x), y).item())\n"
+        "print(seen.last)\n",
+    ),
     "an evaluation that prints": piece(
         "end", "model.eval()\nwith torch.no_grad():\n    for x, y in test_loader:\n        print(model(x).sum().item())\n"
     ),

@@ -495,7 +495,7 @@ change = lambda p: Change("DDP303", "", p.entry.shown, p.entry.tree, ())
 plan.first = lambda p, o: None
 told = dict(findings=(), command="", reason="", added=None, install="", bound=frozenset())
 made = make_dataclass("Made", ["changes"], namespace=dict(status="convert", without=lambda self, ids: self, **told))
-plan.make_plan = lambda p, o, marks: made((change(p),))
+plan.make_plan = lambda p, o, marks, unfinished: made((change(p),))
 plan.check = lambda p, plan: ()
 apply.rewrite = lambda text, tree, changes, known: (text + "# more\\n" * 500_000, ())
 apply.Rewritten = object
