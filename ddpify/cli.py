@@ -236,8 +236,8 @@ def convert(
     def work() -> int:
         nonlocal path
         path = _entry(path)
-        options, conversion = _to_be_run(path, asked(path)) if prove else (asked(path), None)
-        conversion = _chosen(conversion or _convert(path, options), path, skip, select, ignore)
+        options, conversion = _to_be_run(path, asked(path), prove)
+        conversion = _chosen(conversion, path, skip, select, ignore)
         target = None if conversion.status == "refuse" else output_files.target_of(path, output_files.in_place(path) if write else output)
         starter = output_files.starter_of(conversion, emit_launcher, _script(conversion, path, target), allow_dirty)
         into_folder = output is not None and output_files.is_folder(output)
@@ -287,14 +287,15 @@ def _check_prove(context: typer.Context, prove: bool, path: str) -> None:
         raise typer.BadParameter("--prove runs the script where it lies; name its file")
 
 
-def _to_be_run(path: str, options: Options) -> tuple[Options, Conversion]:
-    """The conversion that is run: of shares of the batches, where a run may tell whether they do, else the one that is asked for."""
+def _to_be_run(path: str, options: Options, prove: bool) -> tuple[Options, Conversion]:
+    """The conversion that is asked for; before it is run, that of shares of the batches where the run may tell whether they do."""
     from ddpify.rules.base import Safety
 
-    shares = replace(options, whole_batches="never")
-    conversion = _convert(path, shares)
-    if options.whole_batches == "never" or all(level < Safety.MANUAL for level in conversion.levels):
-        return shares, conversion
+    if prove and options.whole_batches != "never":
+        shares = replace(options, whole_batches="never")
+        conversion = _convert(path, shares)
+        if all(level < Safety.MANUAL for level in conversion.levels):
+            return shares, conversion
     return options, _convert(path, options)
 
 
@@ -383,8 +384,7 @@ def review(
             instead = f"ddpify convert {given}, or ddpify review {given} --html page.html"
             raise DdpifyError("review asks on a terminal, and here is none", instead)
         script = _entry(path)
-        options, whole = _to_be_run(script, asked(script)) if prove else (asked(script), None)
-        whole = whole or _convert(script, options)
+        options, whole = _to_be_run(script, asked(script), prove)
         if prove and whole.changed:
             whole, held = _proved(whole, script, options, (python, nproc, steps, time_limit), context.obj)
             if not held:

@@ -233,7 +233,7 @@ def _counted(rows: list[ast.expr]) -> ast.expr | None:
 
 
 def changes(context: Context) -> Iterator[Change]:
-    """Let rank 0 read the loaders, and run the forwards on parts of their batches."""
+    """Give all ranks the batches whole, and run the forwards on parts of them."""
     base, tree = context.facts.base, context.tree
     for node in tree.in_order([n for n in base.read_whole if isinstance(n, ast.expr)]):
         by = base.read_whole[node]
@@ -264,7 +264,7 @@ def _shared(context: Context, node: ast.Call) -> list[ast.expr]:
 
 
 def _given(context: Context, node: ast.expr, text: str) -> str:
-    """The text of what a forward in parts is given this rank's rows of: the first argument is named where nothing else names the rows."""
+    """The text of an expression, of which a forward in parts may be given this rank's rows; the first gets a name where none has one."""
     if not context.facts.base.redistributed[node].endswith(SHARE):
         return text
     call = next(up for up in context.tree.ancestors(node) if isinstance(up, ast.Call))
