@@ -30,7 +30,9 @@ def effects(run: Run) -> list[tuple[Call, rows.Effect]]:
 
 def file_writes(run: Run) -> set[ast.AST]:
     """The calls of libraries in a run that write files."""
-    return {call.node for call, kind in effects(run) if kind == "file"}
+    if file_writes not in run.known:
+        run.known[file_writes] = {call.node for call, kind in effects(run) if kind == "file"}
+    return run.known[file_writes]  # type: ignore[return-value]
 
 
 def effect(call: Call) -> rows.Effect | None:
@@ -165,6 +167,7 @@ class Effects:
         self.stores_under: dict[ast.AST, list[Store]] = defaultdict(list)
         self.at = {call.node: kind for call, kind in effects(facts.after) if not self._is_switched(call.func)}
         self._with_side_effects: dict[ast.AST, bool] = {}
+        self._nodes_under: dict[ast.AST, frozenset[ast.AST]] = {}
         for call in facts.after.trace.calls:
             for above in dict.fromkeys(call.stack):
                 self.under[above].append(call)
@@ -195,7 +198,13 @@ class Effects:
     def kinds(self, node: ast.AST) -> set[rows.Effect]:
         """The effects of a call and of all that runs under it."""
         own = {self.at[node]} if node in self.at else set()
-        return own | {self.at[c.node] for c in self.under.get(node, ()) if c.node in self.at}
+        return own | {self.at[n] for n in self.nodes_under(node) if n in self.at}
+
+    def nodes_under(self, node: ast.AST) -> frozenset[ast.AST]:
+        """The calls that run under a call, each once."""
+        if node not in self._nodes_under:
+            self._nodes_under[node] = frozenset(c.node for c in self.under.get(node, ()))
+        return self._nodes_under[node]
 
     def output_only(self, node: ast.AST) -> bool:
         """Whether output and files are all that a call of a project's function has as side effects."""

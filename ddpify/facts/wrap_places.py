@@ -13,6 +13,7 @@ from ddpify.facts.runs import Run, run, run_by
 from ddpify.facts.tree import Tree, arguments, inside, own_nodes, same, structure
 from ddpify.records import replace
 
+Place = tuple[ast.stmt, ast.expr]  # the statement after which a name holds the wrapped model, and that name
 Event = tuple[int, ast.AST, tuple[ast.AST, ...]]  # when it happens, the call or store, and the calls that it runs under
 
 
@@ -21,27 +22,17 @@ _FOR_ANY_OBJECT = {"isinstance", "type", "id", "hasattr", "setattr", "dict", "li
 
 def place_wraps(facts: Facts) -> None:
     """Find, for each trained model, the statement after which its name shall hold the wrapped model; fills `wrap` and `after`."""
-    wraps: dict[ast.stmt, tuple[ast.expr, ...]] = {}
-    facts.after, facts.unwrapped_arguments = facts.before, frozenset()
+    facts.wraps, facts.after, facts.unwrapped_arguments = {}, facts.before, frozenset()
+    todo: dict[TrainedModel, list[Place]] = {}
     for model in sorted(facts.models, key=lambda m: first_order(facts, m)):
         model.wrap, model.wrapped = None, _is_wrapped_in(model, facts.before)
-        most = 20 if facts.before.interpreter.spent < 10_000 else 3  # each trial runs the script once more
-        for statement, target in () if model.wrapped or model in facts.needs_no_wrapper else islice(candidates(facts, model), most):
-            if _part_of_a_module(facts, target, statement):
-                continue
-            known: dict[Hashable, ast.expr] = facts.project.memo.setdefault(("wraps", statement), {})  # type: ignore[assignment]
-            target = known.setdefault(structure(target), target)
-            trial: Mapping[ast.stmt, tuple[ast.expr, ...]] = {**wraps, statement: (*wraps.get(statement, ()), target)}
-            tried = run(facts.project, replace(facts.wrapping, wraps=trial))
-            if _is_wrapped_in(model, tried):
-                model.wrap = statement, target
-                model.container = container_kind(facts, statement, target)
-                wraps = dict(trial)
-                facts.after = tried
-                break
+        if not model.wrapped and model not in facts.needs_no_wrapper:
+            todo[model] = list(_places(facts, model))
+    if len(todo) < 2 or not all(todo.values()) or not _wrap(facts, {model: places[0] for model, places in todo.items()}):
+        for model, places in todo.items():
+            any(_wrap(facts, {model: place}) for place in places)
     if facts.after is facts.before and any(library.DATAPARALLEL in c.func.paths() for c in facts.before.trace.calls):
-        facts.after = run(facts.project, replace(facts.wrapping, wraps=wraps))
-    facts.wraps = wraps
+        facts.after = run(facts.project, replace(facts.wrapping, wraps=facts.wraps))
     trained: set[ast.expr] = set()
     for _ in range(4):  # what a call is handed decides what the calls inside it are handed
         found = {arg: call for arg, call in _passed(facts) if arg not in trained}
@@ -53,6 +44,29 @@ def place_wraps(facts: Facts) -> None:
             trained.update(arg for arg in found if arg in handed and not _unwrapped(facts, frozenset((arg,))))
     found_saved = frozenset(pickled.entries(facts.after, facts.entry))
     facts.pickled = found_saved if found_saved and _unwrapped(facts, found_saved) else frozenset()
+
+
+def _places(facts: Facts, model: TrainedModel) -> Iterator[Place]:
+    """The places to try for a model, the best first."""
+    most = 20 if facts.before.interpreter.spent < 10_000 else 3  # each trial runs the script once more
+    for statement, target in islice(candidates(facts, model), most):
+        if not _part_of_a_module(facts, target, statement):
+            known: dict[Hashable, ast.expr] = facts.project.memo.setdefault(("wraps", statement), {})  # type: ignore[assignment]
+            yield statement, known.setdefault(structure(target), target)
+
+
+def _wrap(facts: Facts, places: Mapping[TrainedModel, Place]) -> bool:
+    """Wrap models at some places, beside what is wrapped already, where a run shows that they train through wrappers then."""
+    trial = dict(facts.wraps)
+    for statement, target in places.values():
+        trial[statement] = (*trial.get(statement, ()), target)
+    tried = run(facts.project, replace(facts.wrapping, wraps=trial))
+    if not all(_is_wrapped_in(model, tried) for model in places):
+        return False
+    for model, (statement, target) in places.items():
+        model.wrap, model.container = (statement, target), container_kind(facts, statement, target)
+    facts.wraps, facts.after = trial, tried
+    return True
 
 
 def first_run(facts: Facts, models: Sequence[TrainedModel], objs: Set[Obj]) -> int:

@@ -51,7 +51,7 @@ def calls_under(context: Context, statement: ast.stmt) -> list[Call]:
 def free(context: Context, node: ast.stmt, calls: list[Call]) -> bool:
     """Whether every rank comes to a statement, and nothing in it trains or waits for other ranks."""
     facts, guards = context.facts, guards_of(context)
-    if guards.guarded(node) or _before_the_group(context, node, calls) or any(_led_by_rank_zero(context, node, c) for c in calls):
+    if guards.guarded(node) or _before_the_group(context, node, calls) or _led_by_rank_zero(context, node, calls):
         return False
     for call in calls:
         if call.node in context.training or call.method in _TOGETHER or call.func.paths() & {"torch.nn.parallel.DistributedDataParallel"}:
@@ -72,10 +72,10 @@ def tests_existence(context: Context, test: ast.expr) -> list[Touch]:
     return [t for c in calls for t in disk.touches(c) if t.kind == "look"]
 
 
-def _led_by_rank_zero(context: Context, node: ast.stmt, call: Call) -> bool:
+def _led_by_rank_zero(context: Context, node: ast.stmt, calls: list[Call]) -> bool:
     """Whether rank 0 alone comes to a statement on the way to one of its calls."""
     guards, tree = guards_of(context), context.tree
-    above = [n for n in call.stack if n in tree.parent and n not in inside(node)]
+    above = [n for n in dict.fromkeys(n for c in calls for n in c.stack) if n in tree.parent and n not in inside(node)]
     return any(guards.guarded(n) or any(map(guards.only_outputs, tree.path(n))) for n in above)
 
 

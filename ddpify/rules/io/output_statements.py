@@ -127,8 +127,8 @@ class Guards:
         called = self.run.value(call.func).functions()
         if self._uses_writer(call) or self._unseen(call) or not self.muted.isdisjoint(called):
             return True
-        inner = self.effects.under.get(call, [])
-        elsewhere = bool(inner) and all(not self.context.facts.is_edited(c.node) or c.node not in self.effects.at for c in inner)
+        inner = self.effects.nodes_under(call)
+        elsewhere = bool(inner) and not any(self.context.facts.is_edited(n) for n in inner if n in self.effects.at)
         lambdas = bool(called) and all(isinstance(f, ast.Lambda) for f in called)
         if not (elsewhere or lambdas) or not self.effects.output_only(call):
             return False

@@ -263,12 +263,16 @@ def reduced(context: Context, node: ast.AST, target: ast.expr) -> bool:
 
 def steered(context: Context, loop: Batches, target: ast.expr) -> ast.expr | None:
     """A read inside the loop by a test that decides what is trained or written, or by a setting of an optimizer."""
-    for node in (n for s in loop.body for n in walked(s)):
-        steering = _steering(context, node)
-        for part in ast.walk(steering) if steering is not None else ():
-            if isinstance(part, (ast.Name, ast.Attribute)) and context.facts.after.scopes.same(part, target):
-                return part
-    return None
+    found = context.once(_read_by_tests)
+    if loop not in found:
+        deciding = [test for s in loop.body for n in walked(s) if (test := _steering(context, n)) is not None]
+        found[loop] = [part for test in deciding for part in ast.walk(test) if isinstance(part, (ast.Name, ast.Attribute))]
+    return next((part for part in found[loop] if context.facts.after.scopes.same(part, target)), None)
+
+
+def _read_by_tests(context: Context) -> dict[Batches, list[ast.expr]]:
+    """What such tests and settings in a loop read, of each loop that was asked about."""
+    return {}
 
 
 def _steering(context: Context, node: ast.AST) -> ast.expr | None:
