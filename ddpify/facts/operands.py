@@ -27,7 +27,8 @@ def argument(run: Interpreter, value: Value, depth: int = 0) -> Argument:
     shape = value.shape
     match only:
         case Tup(rest=rest) if rest is not None:  # of more entries than are known
-            return Argument("other" if any(i.scale for i in only.entries) else None)
+            first = tuple(argument(run, i, depth + 1) for i in only.items) if rest.scale is None and depth < _NESTED else ()
+            return Argument("other" if any(i.scale for i in only.entries) else None, first=first)
         case New(path="list") if shape is not None and shape.base == only:  # one entry for each sample
             return Argument(value.scale, shape)
     if shape is None and value.scale in ROWS:

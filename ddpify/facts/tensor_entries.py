@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ddpify.facts import uniform
-from ddpify.facts.model import NOTHING, Lit, New, Value
+from ddpify.facts.interpret.literals import literal
+from ddpify.facts.model import NOTHING, Lit, New, Tup, Value, just
 from ddpify.facts.operands import argument
 from ddpify.facts.origins import Origin
 from ddpify.facts.tensors import length, settings, value_of
@@ -114,7 +115,10 @@ def _column(run: Interpreter, shape: Shape, key: object) -> Shape | None:
 def _indexed(run: Interpreter, base: Value, index: Value, node: ast.Subscript, origins: frozenset[Origin]) -> Value:
     """`x[...]` of a tensor."""
     entries = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    operands = [_index_entry(run, e, index if e is node.slice else None, base.scale in ROWS) for e in entries]
+    values: Sequence[Value | None] = [index if e is node.slice else None for e in entries]
+    for obj in index.objs if isinstance(node.slice, ast.Tuple) else ():
+        values = obj.items if isinstance(obj, Tup) and len(obj.items) == len(entries) else values
+    operands = [_index_entry(run, e, value, base.scale in ROWS) for e, value in zip(entries, values, strict=True)]
     own = base.scale in ROWS and isinstance(node.slice, ast.Tuple) and any(run.own_length(e) for e in entries)
     x = _with_rows_alike(base, argument(run, base))
     places = x.literal == PLACES and all(o.literal is None or o.literal == slice(None) for o in operands)
@@ -163,6 +167,15 @@ def sizes_joined(run: Interpreter, left: Value, right: Value, node: ast.AST) -> 
     else:
         return None
     return Value(frozenset(), left.origins | right.origins, "count", shape)
+
+
+def sizes_with(run: Interpreter, sizes: Value, index: Value, size: Value) -> Value | None:
+    """A tensor's sizes, with another number in the place of the samples': `sizes = list(x.shape); sizes[0] = 1`; None of anything else."""
+    at, shape = literal(index), sizes.shape
+    if sizes.scale != "count" or sizes.objs or shape is None or shape.ndim is None or type(at) is not int or size.scale is not None:
+        return None
+    held = tuple(size if i == shape.axis else NOTHING for i in range(shape.ndim))
+    return just(Tup(held)) if at % shape.ndim == shape.axis else None
 
 
 def _chooses_rows(entries: Sequence[ast.expr]) -> bool:

@@ -12,7 +12,7 @@ from ddpify.facts.operands import argument, drawn_inside, entries, given
 from ddpify.facts.origins import Origin, of_kind, without
 from ddpify.placement import rows
 from ddpify.placement.shape import COUPLED, PLACES, ROWS, UNKNOWN, Argument, Base, Result, Scale, Shape
-from ddpify.placement.transfer import WHOLE, Rule
+from ddpify.placement.transfer import JOINED, WHOLE, Rule
 
 if TYPE_CHECKING:
     from ddpify.facts.interpret.state import Interpreter
@@ -48,7 +48,7 @@ _OF_ANYTHING = frozenset("to cuda cpu float double half long int data copy pin_m
 # These leave the numbers of a sample's own rows: its place times as many rows as a sample has, plus one's number among them.
 _IN_PLACE = frozenset(
     "tensor as_tensor asarray array from_numpy to cuda cpu long int type type_as detach contiguous view reshape flatten unsqueeze "
-    "squeeze expand expand_as mul add".split()
+    "squeeze expand expand_as repeat mul add".split()
 )
 _SIZES_ONLY = frozenset(
     "zeros_like ones_like full_like empty_like rand_like randn_like zero_ fill_ numel nelement new new_zeros new_ones new_full "
@@ -187,6 +187,7 @@ def function(
     elif _is_beside_whole_samples(name, found, args):
         origins = without(origins, "parts")
     places = (found.shape is not None and found.shape.places) if name == "arange" else _still_places(name, operands)
+    places = places and not found.marks >= JOINED
     if not places and name not in _SIZES_ONLY and _among_places(operands, named):
         found = COUPLED
     value = value_of(run, found, node, origins, places)

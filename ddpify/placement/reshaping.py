@@ -92,8 +92,10 @@ def permuted(use: Use, x: Argument, shape: Shape) -> Result:
 
 @_of_rows
 def transposed(use: Use, x: Argument, shape: Shape) -> Result:
-    """Two dimensions change places."""
-    first, second = use.get(1, "dim0", "axis0"), use.get(2, "dim1", "axis1")
+    """Two dimensions change places; numpy's function is given all, in their new order."""
+    first, second = use.get(1, "dim0", "axis0", "axes"), use.get(2, "dim1", "axis1")
+    if first.items is not None:
+        return permuted(use.over(x, first))
     sides = [use.side(shape, a.literal) for a in (first, second)]
     if None in sides:
         return NO_CLAIM
@@ -179,6 +181,8 @@ def reshaped(use: Use) -> Result:
     x, sizes = use.get(0, "input"), _numbers(use, "shape", "size")
     if x.scale not in ROWS:
         return _constant_reshaped(x, sizes)
+    if len(use.args) == 2 and use.args[1].first:
+        return _samples_first(x, use.args[1].first, Shape(UNKNOWN, sure=shape_of(x).sure)) if shape_of(x).axis == 0 else NO_CLAIM
     if len(use.args) == 2 and use.args[1].items is None and use.args[1].scale == "count" and use.args[1].shape is not None:
         return as_other(use.over(x, Argument("sample", use.args[1].shape)))  # x.view(y.shape)
     unknown = len(sizes) == 1 and sizes[0].literal is UNKNOWN and sizes[0].scale is None
@@ -423,7 +427,7 @@ def picked(use: Use) -> Result:
 def looked_up(use: Use) -> Result:
     """`table.index_select(0, rows)`: entries of a constant, chosen for each sample; else as `picked`."""
     x, dim, index = use.get(0, "input"), use.get(1, "dim"), use.get(2, "index")
-    if x.scale is None and index.scale == "sample" and shape_of(index).ndim == 1 and dim.literal == 0:
+    if x.scale is None and index.scale == "sample" and shape_of(index).ndim in (1, None) and dim.literal == 0:  # an index has one
         return Result("sample", Shape(UNKNOWN, 0) if x.shape is None else x.shape._replace(axis=0, uniform=False))
     return picked(use)
 

@@ -209,6 +209,12 @@ FUNCTIONAL: dict[str, Rule] = {  # names that mean something else in torch.nn.fu
 DISTRIBUTIONS: dict[str, Rule] = {  # a distribution depends on the batch as its parameters do, and is as large as they are
     **dict.fromkeys((*_DISTRIBUTIONS, "kl_divergence"), transfer.elementwise)
 }
+POINTNET2: dict[str, Rule] = {  # pointnet2_ops 3.0
+    "furthest_point_sample": partial(transfer.of_clouds, dims=2),
+    **dict.fromkeys(("gather_operation", "three_interpolate", "ball_query"), partial(transfer.of_clouds, dims=3)),
+    "grouping_operation": partial(transfer.of_clouds, dims=4),
+    "three_nn": partial(transfer.of_clouds, dims=3, several=True),
+}
 EINOPS: dict[str, Rule] = {"rearrange": patterns.rearranged, "repeat": patterns.rearranged, "reduce": patterns.reduced}
 
 

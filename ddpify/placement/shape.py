@@ -82,12 +82,13 @@ INVERSE: Final = Shape("inverse")  # that of a number that is one over the numbe
 
 
 class Argument(NamedTuple):
-    """What is known of one operand; `items` are those of a tuple or list."""
+    """What is known of one operand; `items` are those of a tuple or list, `first` those of one that has more, nobody knows how many."""
 
     scale: Scale | None = None
     shape: Shape | None = None
     literal: object = UNKNOWN
     items: tuple[Argument, ...] | None = None
+    first: tuple[Argument, ...] = ()
 
     @property
     def is_tensor(self) -> bool:

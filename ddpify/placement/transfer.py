@@ -98,6 +98,14 @@ def random(use: Use) -> Result:
     return Result(x.scale, x.shape) if x.scale in (None, *ROWS) else NO_CLAIM
 
 
+def of_clouds(use: Use, dims: int, several: bool = False) -> Result:
+    """An operation on the points of each sample, which gives tensors of so many dimensions."""
+    rows = [a for a in use.operands() if a.scale is not None]
+    if any(a.scale != "sample" or shape_of(a).axis for a in rows):
+        return NO_CLAIM
+    return Result("sample", Shape(None, dims, several=several)) if rows else Result()
+
+
 def drawn_once(use: Use) -> Result:
     """`distribution.sample()`: an entry for each of its parameters; several are asked for by their shape."""
     return random(use) if len(use.operands()) == 1 else NO_CLAIM

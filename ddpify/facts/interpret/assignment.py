@@ -119,6 +119,9 @@ def assign(run: Interpreter, target: ast.expr, value: Value) -> None:
         if _all_of(target) and receiver.of_kind("drawn") and not value.of_kind("drawn"):
             assign(run, target.value, library.agreed(receiver))  # an order that was shuffled in place is now that of all ranks
             return
+        if (sizes := tensor_entries.sizes_with(run, receiver, index, value)) is not None:
+            assign(run, of, sizes)
+            return
         if _all_of(target) and _replaced(run, receiver, value):
             run.events.append((Kind.FILL, target, None, receiver))
             return

@@ -57,6 +57,7 @@ ROWS: dict[str, Rule] = {
     **{f"sentence_transformers.util.{name}": _similarities for name in _SIMILARITIES},  # sentence-transformers 6.2
     "sklearn.metrics": _metric,
     **dict.fromkeys(("sklearn.model_selection.train_test_split", "sklearn.utils.shuffle", "sklearn.utils.resample"), _split),
+    "pointnet2_ops": lambda use: array_function(use, rows.POINTNET2) if use.name in rows.POINTNET2 else None,
     "einops": lambda use: array_function(use, rows.EINOPS) if use.name in rows.EINOPS else None,
     **dict.fromkeys(_CLOCKS, clock),
     **dict.fromkeys(
