@@ -42,6 +42,42 @@ def _row(i: int) -> bytes:
 
 
 SCRIPTS: dict[str, Script] = {
+    "a log that one branch starts, and the other goes on with": Script(
+        """
+        class Log:
+            def __init__(self, path, resume=False):
+                if resume:
+                    self.file = open(path, "r")
+                    self.names = self.file.readline().split()
+                    self.file.close()
+                    self.file = open(path, "a")
+                else:
+                    self.file = open(path, "w")
+
+            def add(self, *words):
+                self.file.write("\\t".join(words) + "\\n")
+                self.file.flush()
+
+
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        model = nn.Linear(8, 2)
+        if not os.path.isfile("last.pt"):
+            log = Log("log.txt")
+            log.add("epoch", "scale")
+        else:
+            model.load_state_dict(torch.load("last.pt"))
+            log = Log("log.txt", resume=True)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in loader:
+                loss = F.cross_entropy(model(rows), kinds)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            log.add(str(epoch), "%.5f" % model.weight.abs().sum().item())
+            torch.save(model.state_dict(), "last.pt")
+        """
+    ),
     "a download under the lock of a file": Script(
         """
         from filelock import FileLock

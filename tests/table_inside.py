@@ -619,4 +619,96 @@ SCRIPTS |= {
             optimizer.step()
     """
     ),
+    "points that are chosen for each sample, by lists of sizes": Script(
+        """
+        def chosen(points, places):
+            view_shape = list(places.shape)
+            view_shape[1:] = [1] * (len(view_shape) - 1)
+            repeat_shape = list(places.shape)
+            repeat_shape[0] = 1
+            samples = torch.arange(points.shape[0]).view(view_shape).repeat(repeat_shape)
+            return points[samples, places, :]
+
+
+        class Cloud(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.lift = nn.Linear(2, 6)
+                self.head = nn.Linear(6, 2)
+
+            def forward(self, points):
+                some = torch.topk(points[:, :, 0], 3, dim=-1)[1]
+                centres = chosen(points, some)
+                near = torch.cdist(centres, points).topk(2, dim=-1, largest=False)[1]
+                groups = chosen(self.lift(points), near)
+                return self.head(groups.max(2)[0].max(1)[0])
+
+
+        net = Cloud()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in DataLoader(TensorDataset(x.view(44, 4, 2), y), batch_size=4, shuffle=True):
+                loss = F.cross_entropy(net(rows), kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """
+    ),
+    "tables whose rows are chosen by columns of a batch": Script(
+        """
+        class Triples(Dataset):
+            def __getitem__(self, i):
+                return torch.tensor([i % 7, i % 3, (i * i) % 7]), y[i]
+
+            def __len__(self):
+                return 44
+
+
+        class Scores(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.things = nn.Parameter(torch.cos(torch.arange(28.0)).view(7, 4))
+                self.links = nn.Parameter(torch.sin(torch.arange(12.0)).view(3, 4))
+
+            def forward(self, triples):
+                head = torch.index_select(self.things, dim=0, index=triples[:, 0]).unsqueeze(1)
+                link = torch.index_select(self.links, dim=0, index=triples[:, 1]).unsqueeze(1)
+                tail = torch.index_select(self.things, dim=0, index=triples[:, 2]).unsqueeze(1)
+                return (head * link * tail).sum(dim=2).squeeze(1)
+
+
+        net = Scores()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.5)
+        for epoch in range(2):
+            for triples, kinds in DataLoader(Triples(), batch_size=4, shuffle=True):
+                loss = F.binary_cross_entropy_with_logits(net(triples), kinds.float())
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """
+    ),
+    "frames in sizes of which only the first are written out, and turned by numpy": Script(
+        """
+        class Clips(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.head = nn.Linear(4, 2)
+
+            def forward(self, clips):
+                frames = clips.view((-1, 2, 1) + clips.size()[2:])
+                steps = frames[:, 1:] - frames[:, :-1]
+                return self.head(steps.flatten(1))
+
+
+        net = Clips()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for clips, kinds in DataLoader(TensorDataset(x.view(44, 2, 2, 2), y), batch_size=4, shuffle=True):
+                turned = torch.from_numpy(clips.numpy().transpose((0, 1, 3, 2)).copy())
+                loss = F.cross_entropy(net(turned), kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """
+    ),
 }

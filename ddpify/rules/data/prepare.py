@@ -218,6 +218,9 @@ def _worth_it(context: Context, paths: Paths, touched: list[Touch], node: ast.st
     if guards.guarded(node) or (guards.only_outputs(node) and in_turns(context, node) == [node]):
         return False
     written = [t for c in calls if guards.effects.at.get(c.node) == "file" for t in disk.touches(c) if t.kind == "write"]
+    if isinstance(node, ast.If):  # of what is looked for, or in the folder that is
+        looked = [paths.of(t) for t in tests_existence(context, node.test)]
+        written = [t for t in written if any(disk.may_hold(path, paths.of(t)) for path in looked)]
     for read in (t for t in touched if t.kind == "read"):
         here = not inside(node).isdisjoint((read.call.node, *read.call.stack))
         if any((here or w.call.order < read.call.order) and disk.may_be_one(paths.of(w), paths.of(read)) for w in written):

@@ -104,6 +104,7 @@ _READERS = frozenset("load open imread fromfile memmap read_csv read_pickle read
 class _Files:
     """What a script does to files, in its order; what rank 0 does to them alone; and the barriers that it has."""
 
+    context: Context
     paths: Paths
     touched: list[Touch]
     alone: list[Touch]
@@ -111,14 +112,15 @@ class _Files:
 
     def awaited(self, touch: Touch) -> list[Touch]:
         """What rank 0 alone does before something that depends on it."""
-        return [t for t in self.alone if _waits(touch, t) and t.call.order < touch.call.last and _paths_overlap(self.paths, t, touch)]
+        before = (t for t in self.alone if _waits(touch, t) and t.call.order < touch.call.last and _paths_overlap(self.paths, t, touch))
+        return [t for t in before if not _in_other_branch(self.context, t.call, touch.call)]
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """A barrier between what rank 0 does to a file and what all ranks then do with it."""
     touched = disk.touched(context.facts.after)
     alone = [t for t in touched if t.kind in ("write", "remove") and _by_rank_zero(context, t)]
-    files = _Files(Paths(context.facts), touched, alone, context.facts.after.calls_of("torch.distributed.barrier"))
+    files = _Files(context, Paths(context.facts), touched, alone, context.facts.after.calls_of("torch.distributed.barrier"))
     yield from _before_reads(context, files)
     for touch in touched:
         if touch.kind == "look" and context.facts.is_edited(touch.call.node):
@@ -199,15 +201,26 @@ def _joined_later(context: Context, call: Call) -> bool:
 
 def _trained_after(context: Context, call: Call) -> int:
     """When training first goes on where a call has been made, in the order of calls; 0 where it only does in another branch."""
-    made = _branches(context, call)
+    made = _branches(context, *call.stack, call.node)
     backwards = (loop.backward for loop in context.facts.loops)
-    return min((b.order for b in backwards if all(made.get(up, way) == way for up, way in _branches(context, b).items())), default=0)
+    after = (b for b in backwards if all(made.get(up, way) == way for up, way in _branches(context, *b.stack, b.node).items()))
+    return min((b.order for b in after), default=0)
 
 
-def _branches(context: Context, call: Call) -> dict[ast.AST, bool]:
-    """The conditions that a call stands under, and whether they hold there."""
+def _in_other_branch(context: Context, one: Call, other: Call) -> bool:
+    """Whether two calls stand in different branches of a condition that a run comes to once."""
+    if {loop.node for loop in one.loops} & {loop.node for loop in other.loops}:
+        return False
+    pairs = zip((*one.stack, one.node), (*other.stack, other.node), strict=False)
+    first, second = next((pair for pair in pairs if pair[0] is not pair[1]), (one.node, one.node))
+    others = _branches(context, second)
+    return any(others.get(test, way) != way for test, way in _branches(context, first).items())
+
+
+def _branches(context: Context, *calls: ast.AST) -> dict[ast.AST, bool]:
+    """The conditions that some calls stand under, and whether they hold there."""
     out: dict[ast.AST, bool] = {}
-    for node in (n for n in (*call.stack, call.node) if not isinstance(n, ast.Module)):
+    for node in (n for n in calls if not isinstance(n, ast.Module)):
         tree = context.facts.tree_of(node)
         path = tree.path(tree.statement(node))
         out.update({up: inner in up.body for inner, up in itertools.pairwise(path) if isinstance(up, ast.If)})
