@@ -701,3 +701,89 @@ SCRIPTS |= {
     for name, line in _WRITES.items()
 }
 SCRIPTS |= {f"{name} of a tensor, by the length of each row": Script(_SHIFTED % line.format(_LENGTHS)) for name, line in _WRITES.items()}
+SCRIPTS |= {
+    "rows sorted by their lengths, packed, and the last states of both directions put side by side": Script(
+        """
+        from torch.nn.utils.rnn import pack_padded_sequence
+
+
+        class Reader(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.lstm = nn.LSTM(1, 4, bidirectional=True, batch_first=True)
+                self.head = nn.Linear(8, 2)
+
+            def forward(self, rows, lengths):
+                _, (last, _) = self.lstm(pack_padded_sequence(rows, lengths, batch_first=True))
+                return self.head(torch.cat([state for state in last], 1))
+
+
+        net = Reader()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.5)
+        lengths = torch.arange(44) * 5 % 8 + 1
+        for epoch in range(2):
+            for rows, size, kinds in DataLoader(TensorDataset(x, lengths, y), batch_size=6, shuffle=True):
+                size, order = size.sort(0, descending=True)
+                rows, kinds = rows[order], kinds[order]
+                loss = F.cross_entropy(net(rows.unsqueeze(2), size), kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+            print("epoch %d %.6f" % (epoch, loss.item()))
+        """,
+        same=("epoch",),
+        ranks=(2, 3),
+    ),
+    "outputs of a list that is filled in one of two modes, in a loss of the whole batch": Script(
+        """
+        class Heads(nn.Module):
+            def __init__(self, mode):
+                super().__init__()
+                self.mode, self.one, self.other = mode, nn.Linear(8, 2), nn.Linear(8, 1)
+
+            def forward(self, rows):
+                found = []
+                if self.mode == "train":
+                    found = [self.one(rows), self.other(rows)]
+                elif self.mode == "test":
+                    pass
+                return found
+
+
+        net = Heads(os.environ.get("MODE", "train"))
+        sgd = torch.optim.SGD(net.parameters(), lr=0.05)
+        for epoch in range(3):
+            for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+                scores, sizes = net(rows)
+                loss = F.cross_entropy(scores, kinds) + torch.pow(torch.sum(torch.pow(sizes.squeeze(1) - kinds, 2)), 0.5)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """
+    ),
+    "a token before the first of each sample, once for each of a batch": Script(
+        """
+        class Words(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.table, self.head = nn.Embedding(6, 4), nn.Linear(4, 6)
+
+            def forward(self, words):
+                return self.head(self.table(words))
+
+
+        words = (x.abs() * 5).long()
+        net = Words()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.5)
+        for epoch in range(2):
+            for (told,) in DataLoader(TensorDataset(words), batch_size=4, shuffle=True):
+                begin = torch.tensor([5] * told.shape[0]).reshape(-1, 1)
+                again = torch.LongTensor([[5]] * len(told))
+                scores = net(torch.cat([begin, told[:, :-1]], 1)) + net(torch.cat((again, told[:, :-1]), dim=1))
+                loss = F.cross_entropy(scores.reshape(-1, 6), told.reshape(-1))
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """
+    ),
+}

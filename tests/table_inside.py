@@ -434,7 +434,7 @@ SCRIPTS["activations that hooks of all layers keep"] = Script(
             loss.backward()
             optimizer.step()
         for name, values in seen.items():
-            print(name, sum(values) / len(values))
+            print(name, "%.9f" % (sum(values) / len(values)))
     """,
     same=("",),
 )

@@ -2,6 +2,12 @@
 
 WHOLE = frozenset(
     (
+        "new data of a tensor, by the length of all rows",
+        "more data of a tensor, by the length of all rows",
+        "all entries of a tensor, by the length of all rows",
+        "some entries of the data of a tensor, by the length of all rows",
+        "data that is added to of a tensor, by the length of all rows",
+        "inputs drawn once, as many of them as the batch has rows",
         "a pool of earlier images that others look into",
         "numbers of a batch that an object keeps, once for each of the labels in it as a set",
         "numbers of a batch that an object keeps, once for each of the numbers below its largest",

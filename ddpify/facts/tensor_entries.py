@@ -39,7 +39,20 @@ def item(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Va
         found = _entry(run, base, index, node, origins)
         if found is not None:
             return found
+    if isinstance(node.slice, ast.Slice) and (some := _some_of_several(run, base, node.slice)) is not None:
+        return some
     return _indexed(run, base, index, node, origins)
+
+
+def _some_of_several(run: Interpreter, base: Value, part: ast.Slice) -> Value | None:
+    """`features[2:]` of what may be a tuple of tensors, and is not used as one tensor; None of anything else."""
+    lower = [o.value for o in run.trace.values.get(part.lower, NOTHING).objs if isinstance(o, Lit)] if part.lower is not None else []
+    if part.upper is not None or part.step is not None or len(lower) != 1 or type(lower[0]) is not int or lower[0] < 1:
+        return None
+    if base.shape is None or base.shape.several is not None or base.objs:
+        return None
+    found = part_of_several(run, base, part)
+    return found and Value(found.objs, found.origins, found.scale, found.shape and found.shape._replace(several=True))
 
 
 def _is_drawn(base: Value, index: Value) -> bool:

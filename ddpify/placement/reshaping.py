@@ -339,6 +339,10 @@ def joined(use: Use) -> Result:
     if not rows:
         return _alike(items)
     if parts.items is None and not _several(parts):
+        if shape_of(parts).axis > 0:  # of one tensor, the entries along its first dimension: `[h for h in hidden]`
+            whole = shape_of(parts)
+            side = use.side(whole.resized(-1, whole.axis - 1), 0 if dim is MISSING else dim.literal)
+            return Result(parts.scale, whole.resized(-1, whole.axis - 1)) if side in (1, -1) else NO_CLAIM
         return Result(parts.scale, Shape(UNKNOWN), REORDERED) if dim is MISSING or dim.literal == 0 else NO_CLAIM
     if len(rows) + sum(p.scale is None for p in items) < len(items) or len({r.scale for r in rows}) > 1:
         return _not_alike(items)

@@ -73,7 +73,7 @@ def gathered(run: Interpreter, node: ast.AST, value: Value, several: bool = True
 
 def _all_rows(run: Interpreter, value: Value, several: bool, depth: int = 4) -> bool:
     """Whether a value is rows, or a container of such; with `several`, there may be more than one for each sample."""
-    inner = [v for obj in value.objs for v in _held(run, obj) or (NOTHING,)]
+    inner = [v for obj in value.objs if not _is_empty(run, obj) for v in _held(run, obj) or (NOTHING,)]
     alone = not inner or value.scale is not None
     if (
         not depth
@@ -82,6 +82,12 @@ def _all_rows(run: Interpreter, value: Value, several: bool, depth: int = 4) -> 
     ):
         return False
     return all(_all_rows(run, v, several, depth - 1) for v in inner)
+
+
+def _is_empty(run: Interpreter, obj: Obj) -> bool:
+    """Whether an object is a list to which nothing was added on the way to here: `outputs = []`."""
+    empty = isinstance(obj, New) and obj.path == "list" and isinstance(obj.node, ast.List) and not obj.node.elts
+    return empty and all(not v.objs and v.scale is None and {o.kind for o in v.origins} <= {"forward"} for v in _held(run, obj))
 
 
 def _held(run: Interpreter, obj: Obj) -> list[Value]:

@@ -10,9 +10,10 @@ from ddpify.facts.interpret.literals import joined_texts, literal, marked_as_siz
 from ddpify.facts.interpret.state import ELEMENT, Interpreter
 from ddpify.facts.interpret.texts import as_texts
 from ddpify.facts.model import NOTHING, New, Part, Tup, Value, join, just, origins_of
+from ddpify.facts.operands import entries
 from ddpify.facts.origins import Origin, of_kind, without
 from ddpify.facts.record import Kind
-from ddpify.placement.shape import EXTREMES
+from ddpify.placement.shape import EXTREMES, Shape
 from ddpify.records import replace
 
 
@@ -24,7 +25,23 @@ def evaluate_binop(run: Interpreter, node: ast.BinOp) -> Value:
     lists = [o for v in (left, right) for o in v.instances() if o.path == "list"] if isinstance(node.op, ast.Mult) else []
     if lists and not value.objs and value.scale is None:
         value = _repeated(run, lists, value, node)
+    if lists and (rows := _for_each_sample(run, node, lists, value)) is not None:
+        return rows
     return marked_as_sized(value, node) if lists and not literal else value  # so many entries
+
+
+def _for_each_sample(run: Interpreter, node: ast.BinOp, lists: list[New], value: Value) -> Value | None:
+    """A list of one constant as often as a batch has samples, `[start] * len(x)`: a row for each; None of anything else."""
+    count = run.trace.values.get(node.right if lists[0].node is node.left else node.left, NOTHING)
+    held = [entries(run, o) for o in lists]
+    if value.scale != "count" or count.scale != "count" or count.shape is not None or len(held) > 1 or len(held[0]) != 1:
+        return None
+    if held[0][0].scale is not None or not isinstance(lists[0].node, ast.List) or len(lists[0].node.elts) != 1:
+        return None
+    inner = [o for o in held[0][0].instances() if o.path == "list"]
+    if len(inner) > 1 or any(o.path == "list" for e in inner for v in entries(run, e) for o in v.instances()):
+        return None
+    return Value(frozenset(), count.origins, "sample", Shape(None, 1 + len(inner)))
 
 
 def _repeated(run: Interpreter, lists: list[New], value: Value, node: ast.BinOp) -> Value:

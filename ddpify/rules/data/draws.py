@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from ddpify.edits import Under
 from ddpify.facts import library
+from ddpify.facts.collect import batches_of
 from ddpify.facts.model import NOTHING, Call, Class, Ext, Func, Method, Module, New, Obj, Part, Value, paths_of
 from ddpify.facts.names import canonical
 from ddpify.facts.origins import only
@@ -238,7 +239,7 @@ def drawn_from(context: Context) -> set[New]:
 def redrawn(context: Context) -> dict[ast.Call, Draws]:
     """Calls of a data set's or sampler's methods between epochs that draw, with what they draw."""
     run, training = context.facts.after, context.facts.training_loops
-    batches = {t.batch.node for t in context.facts.loops if t.batch is not None and t.batch.element.batches()}
+    batches = {t.batch.node for t in context.facts.loops if t.batch is not None and batches_of(run, t.batch.element)}
     objects = drawn_from(context)
     out: dict[ast.Call, Draws] = {}
     for call in run.trace.calls:

@@ -5,7 +5,7 @@ What it does: where a training step takes a slice, a part of a split or an index
     step draws its batch at random, each rank draws its own N-th part of it. A function that also serves the evaluation stays as it is:
     the rows are taken where training receives them.
 Why: without a sampler every rank would train on the same rows, N times the work for the same step.
-Safety: NOTE; where the number of ranks does not divide a batch, its first rows are repeated. MANUAL where the slices may be
+Safety: NOTE; where the number of ranks does not divide a batch, its last row is repeated. MANUAL where the slices may be
     windows of time, or columns are the batch.
 References: https://docs.pytorch.org/docs/stable/notes/ddp.html
 """
@@ -68,7 +68,7 @@ EXAMPLES: tuple[Example, ...] = (
     ),
 )  # fmt: skip
 
-_PADDED = "each rank trains on its own rows of each batch; where the number of ranks does not divide a batch, its first rows are repeated"
+_PADDED = "each rank trains on its own rows of each batch; where the number of ranks does not divide a batch, its last row is repeated"
 _DRAWN = "each rank draws its own part of each batch: together they draw as many samples as before, but different ones"
 _SEQUENCES = "each rank trains on its own sequences of the batch, over all their time steps"
 
@@ -147,7 +147,7 @@ def _share_where_made(maker: _Maker) -> Iterator[Change | Finding]:
         return
     yield maker.change(node, *_edit(context, node))
     if maker.source.kind == "parts" and maker.source.size is None:
-        why = "it is not clear how many rows these parts have: where the ranks cannot divide one equally, its first rows are repeated"
+        why = "it is not clear how many rows these parts have: where the ranks cannot divide one equally, its last row is repeated"
         yield context.manual(CODE, node, why, "split by a number of rows that the number of ranks divides", level=Safety.REVIEW)
 
 

@@ -111,7 +111,7 @@ def assumed(context: Context, found: Iterable[Change | Finding]) -> AssumedEdits
     forwards = {node for model in facts.models for node in model.forwards}
     parts, shares = dict[ast.expr, str](), dict[ast.expr, None]()
     for forward in forwards:
-        known = isinstance(forward, ast.Call) and not run.value(forward).of_kind("coupled") and not _judges(run, forward, forwards)
+        known = isinstance(forward, ast.Call) and not _combines(run, forward) and not _judges(run, forward, forwards)
         rows = _rows(context, forward) if isinstance(forward, ast.Call) and known else []
         rows = rows if all(_as_many(run, run.value(given), run.value(forward)) for given in rows) else []
         if isinstance(forward, ast.Call) and rows and facts.may_edit(forward):
@@ -164,6 +164,12 @@ def _asks_for_class(run: Run) -> bool:
     """Whether a script asks of what class a loader is, or has a function called for each of its batches, nobody knows when."""
     asked = [c for c in run.trace.calls if c.func.paths() & {"isinstance", "type", "map", "filter"}]
     return any(run.is_loader(o) for c in asked for given in c.args for o in given.objs)
+
+
+def _combines(run: Run, forward: ast.Call) -> bool:
+    """Whether samples meet in a forward, and not in what it is given."""
+    given = (run.value(a).of_kind("coupled") for a in arguments(forward))
+    return not run.value(forward).of_kind("coupled") <= frozenset[object]().union(*given)
 
 
 def _as_many(run: Run, given: Value, made: Value) -> bool:

@@ -248,7 +248,7 @@ def _repeated_rows(context: Context, divisor: ast.expr) -> Change | None:
     """The change of a divisor that is the number of rows which batches are cut from."""
     if not _counts_rows(context, divisor):
         return None
-    why = "where the number of ranks does not divide a batch, its first rows are repeated, and the total counts those twice"
+    why = "where the number of ranks does not divide a batch, its last row is repeated, and the total counts it more than once"
     edit = Replace(divisor, f"{context.names['with_repeated']}({{0}})", (divisor,))
     return Change(CODE, why, context.tree.shown, divisor, (edit,), needs=("with_repeated",))
 
