@@ -18,6 +18,7 @@ STACKING = frozenset(  # collate functions that put the samples along the first 
         monai.data.list_data_collate monai.data.utils.list_data_collate
     """.split()
 )
+COLLATING = frozenset("torch numpy transformers monai timm builtins".split())  # whose collate functions give one row for each sample
 DISTRIBUTED_SAMPLER = "torch.utils.data.DistributedSampler"
 _SEEDS = (
     "this loader samples around the same seed nodes on every rank: all ranks would train on the same samples",
