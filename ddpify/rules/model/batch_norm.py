@@ -129,7 +129,9 @@ def _may_be_normed(context: Context, obj: New | Part) -> bool:
 
 
 def _batch_normed(context: Context, obj: Obj) -> bool:
-    """Whether a library's model may hold batch norm, by its name."""
+    """Whether a library's model, or the one that something is a part of, may hold batch norm, by its name."""
+    while isinstance(obj, Part):
+        obj = obj.of
     path = str(getattr(obj, "path", ""))
     library, name = path.partition(".")[0], path.rpartition(".")[2].lower()
     if library in ("transformers", "pytorch_transformers", "pytorch_pretrained_bert"):
@@ -183,7 +185,7 @@ def _apart(context: Context, first: ast.AST, second: ast.AST) -> bool:
 
 
 def _is_setting(context: Context, obj: Obj) -> bool:
-    """Whether an object is no module: of a class of the project's own that is none, made by the standard library, or a part of such.
+    """Whether an object is no module: of an own class that is none, a device, made by the standard library, or a part of such.
 
     What the standard library unpickles, copies or imports may be anything.
     """
@@ -192,7 +194,7 @@ def _is_setting(context: Context, obj: Obj) -> bool:
     if not isinstance(obj, New) or obj.cls is not None:
         return isinstance(obj, New) and not context.facts.after.interpreter.is_module(obj)
     root = obj.path.partition(".")[0]
-    return root in sys.stdlib_module_names and root not in ("pickle", "copy", "importlib", "functools")
+    return obj.path == "torch.device" or (root in sys.stdlib_module_names and root not in ("pickle", "copy", "importlib", "functools"))
 
 
 def _modules_of(context: Context, objs: Iterable[Obj]) -> Iterator[New | Part]:
