@@ -68,6 +68,26 @@ def test_settings_and_parameters_are_no_modules(tmp_path: Path, norm: str, synce
     assert ("convert_sync_batchnorm" in done.code) is synced
 
 
+CHILDREN = """
+import torchvision
+
+net = nn.Sequential(*list(torchvision.models.{model}().children())[:-1], nn.Flatten(), nn.Linear(512, 2))
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+for rows, kinds in feed:
+    loss = F.cross_entropy(net(rows), kinds)
+    sgd.zero_grad()
+    loss.backward()
+    sgd.step()
+"""
+
+
+@pytest.mark.parametrize(("model", "synced"), [("resnet18", True), ("vgg11", False)])
+def test_parts_of_another_network_may_hold_it(tmp_path: Path, model: str, synced: bool) -> None:
+    done = converted(Script(CHILDREN.format(model=model)), tmp_path)
+    assert ("convert_sync_batchnorm" in done.code) is synced
+
+
 BANK = """
 net = nn.Sequential(nn.Linear(8, 6), nn.BatchNorm1d(6), nn.Linear(6, 2))
 train = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)

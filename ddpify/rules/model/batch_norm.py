@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator
 
 from ddpify.edits import Replace
+from ddpify.facts import library
 from ddpify.facts.collect import TrainedModel
 from ddpify.facts.held_parts import is_library_model
 from ddpify.facts.model import Lit, New, Obj, Part
@@ -207,3 +208,5 @@ def _modules_of(context: Context, objs: Iterable[Obj]) -> Iterator[New | Part]:
             seen.add(obj)
             yield obj
             todo += context.facts.after.parts(obj)
+            if getattr(obj, "path", "") in library.CONTAINERS:  # of parts of another network: `*list(net.children())[:-1]`
+                todo += [o for v in context.facts.after.of(obj).values() for o in v.of_kind("parameters") if isinstance(o, New)]
