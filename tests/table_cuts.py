@@ -265,6 +265,57 @@ SCRIPTS: dict[str, Script] = {
 """,
         told=("DDP307",),
     ),
+    "points put into a list one by one, beside noise for all of them": Script(
+        """
+        import random
+
+        SIZE = 6
+
+
+        def points():
+            made = []
+            for _ in range(SIZE):
+                made.append([random.random(), random.random()])
+            return torch.tensor(made)
+
+
+        model = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 2))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(12):
+            loss = model(points() + torch.randn(SIZE, 2)).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        """,
+        told=("DDP307",),
+    ),
+    "points that a generator draws one by one, beside noise for all of them": Script(
+        """
+        import numpy as np
+
+        SIZE = 6
+
+
+        def points():
+            while True:
+                made = []
+                for _ in range(SIZE):
+                    point = np.random.randn(2) * 0.1
+                    made.append(point + 1)
+                yield np.array(made)
+
+
+        feed = points()
+        model = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 2))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(12):
+            loss = model(torch.from_numpy(next(feed)) + torch.rand(SIZE, 2)).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        """,
+        told=("DDP307",),
+    ),
     "a list of index lists": Script(
         _NET
         + """

@@ -563,6 +563,62 @@ _DRAWN: dict[str, Script] = {
     "parameters that a model chooses itself": Script(_TUNED, ("body",)),
 }
 
+_MESHES = """\
+import torch
+from torch import nn
+
+
+class Mesh:
+    def __init__(self, samples):
+        self.points, self.kinds = (torch.cat(part) for part in zip(*samples))
+
+
+class Around(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 4)
+
+    def forward(self, mesh, points):
+        return self.fc(points + mesh.points.mean(0)).view(-1, 2, 2)
+
+
+def batch(samples):
+    return Mesh(samples)
+"""
+_OVER_MESHES = """
+import meshes
+
+{net}
+parts = [(x[i : i + 1 + i % 3], y[i : i + 1 + i % 3]) for i in range(36)]
+sgd = torch.optim.SGD(net.parameters(), lr=0.5)
+for epoch in range(3):
+    for mesh in DataLoader(parts, 6, shuffle=True, collate_fn=meshes.batch):
+        loss = F.cross_entropy({of}, mesh.kinds)
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+"""
+_AROUND = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.around = meshes.Around()
+
+    def forward(self, mesh, points):
+        return self.around(mesh, points).mean(1)
+
+
+net = Net()
+"""
+_OF_MESHES = {
+    "points of a package's batches, of which samples have different numbers": Script(
+        _OVER_MESHES.format(net="net = nn.Linear(8, 2)", of="net(mesh.points)"), stand_ins={"meshes.py": _MESHES}
+    ),
+    "a model that is given a package's batches, which have no rows": Script(
+        _OVER_MESHES.format(net=_AROUND, of="net(mesh, mesh.points)"), stand_ins={"meshes.py": _MESHES}, told=("DDP402",)
+    ),
+}
+
 SCRIPTS: dict[str, Script] = on_three(
-    {**_OF_MODELS, **_IGNORED, **_OF_SOURCE, **_OF_GRAPHS, **_SHARED_BY_HAND, **_STATEFUL, **_DRAWN, **_AROUND_NODES}, 42
+    {**_OF_MESHES, **_OF_MODELS, **_IGNORED, **_OF_SOURCE, **_OF_GRAPHS, **_SHARED_BY_HAND, **_STATEFUL, **_DRAWN, **_AROUND_NODES}, 42
 )

@@ -40,7 +40,49 @@ class BackgroundGenerator(threading.Thread):
             yield one[0]
 """
 
+_STREAMED = """
+{made}
+net = nn.Linear(8, 2)
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(2):
+    for rows, kinds in DataLoader(data, batch_size=4):
+        loss = F.cross_entropy(net(rows), kinds)
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+"""
+_ROWS = """\
+import torch
+
+
+class Rows(torch.utils.data.IterableDataset):
+    def __iter__(self):
+        rows = torch.sin(torch.arange(192.0)).view(24, 8)
+        return ((row, int(row.sum() > 0)) for row in rows.to(torch.get_default_dtype()))
+
+
+def AG_NEWS():
+    return Rows(), Rows()
+
+
+def load_dataset(name, split, streaming):
+    return Rows()
+"""
+_STREAMS = {
+    "a package's streams, of which one trains": Script(
+        _STREAMED.format(made="from torchtext.datasets import AG_NEWS\n\ndata, other = AG_NEWS()"),
+        told=("DDP301",),
+        stand_ins={"torchtext/__init__.py": "", "torchtext/datasets.py": _ROWS},
+    ),
+    "a data set that is asked for as a stream": Script(
+        _STREAMED.format(made="from datasets import load_dataset\n\ndata = load_dataset('rows', split='train', streaming=True)"),
+        told=("DDP301",),
+        stand_ins={"datasets.py": _ROWS},
+    ),
+}
+
 SCRIPTS: dict[str, Script] = {
+    **_STREAMS,
     # ------------------------------------------------------------------------------------------ samplers of the script's own
     "an own sampler that permutes with numpy": Script("""
     import numpy as np

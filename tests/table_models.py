@@ -64,6 +64,17 @@ def waves(pretrained=False):
 }
 
 SCRIPTS: dict[str, Script] = {
+    "one GPU by its number, with nothing for where there is none": Script("""
+    device = torch.device("cuda:1")
+    net = nn.Linear(8, 2).to(device)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4):
+            loss = F.cross_entropy(net(rows.to(device)), kinds.to(device))
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+    """),
     # --- adversaries --------------------------------------------------------------------------------------------------
     "a dcgan at top level, two backwards for the critic": Script(
         """

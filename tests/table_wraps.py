@@ -2,7 +2,73 @@
 
 from scripts import Script
 
+_JUDGED = """
+import sys
+
+
+class Trainer:
+    def __init__(self, maker, judge):
+        self.maker = maker
+        self.of_maker = torch.optim.SGD(maker.parameters(), lr=0.1)
+        if judge is not None:
+            self.judge = judge.cuda()
+            self.of_judge = torch.optim.SGD(self.judge.parameters(), lr=0.1)
+        else:
+            self.judge = None
+
+    def train(self, loader):
+        for epoch in range(3):
+            for rows, _ in loader:
+                made = self.maker(rows)
+                loss = F.mse_loss(made, rows)
+                if self.judge is not None:
+                    loss = loss + F.softplus(-self.judge(made)).mean()
+                self.of_maker.zero_grad()
+                loss.backward()
+                self.of_maker.step()
+                if self.judge is not None:
+                    wrong = F.softplus(self.judge(made.detach())).mean() + F.softplus(-self.judge(rows)).mean()
+                    self.of_judge.zero_grad()
+                    wrong.backward()
+                    self.of_judge.step()
+
+
+trainer = Trainer(nn.Linear(8, 8), nn.Linear(8, 1) if "--judge" in sys.argv else None)
+trainer.train(DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True))
+kept = {"maker": trainer.maker.state_dict()}
+if trainer.judge is not None:
+    kept["judge"] = trainer.judge.state_dict()
+torch.save(kept, "kept.pt")
+"""
+_BESIDE = """
+import sys
+
+body, head = nn.Linear(8, 4), nn.Linear(4, 2)
+beside = None
+if "--beside" in sys.argv:
+    beside = nn.Linear(4, 2)
+trained = [*body.parameters(), *head.parameters()]
+if beside is not None:
+    trained += list(beside.parameters())
+optimizer = torch.optim.SGD(trained, lr=0.1)
+for epoch in range(2):
+    for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4):
+        hidden = body(rows)
+        loss = F.cross_entropy(head(hidden), kinds)
+        if beside is not None:
+            loss = loss + 0.1 * F.cross_entropy(beside(hidden), kinds)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+_MAY_BE_NONE = {
+    "a judge that is not made": Script(_JUDGED),
+    "a judge that an argument asks for": Script(_JUDGED, args=("--judge",)),
+    "a second head that is not made": Script(_BESIDE),
+    "a second head that an argument asks for": Script(_BESIDE, args=("--beside",)),
+}
 SCRIPTS: dict[str, Script] = {
+    **_MAY_BE_NONE,
     "a layer that forward never runs": Script(
         """
         class Encoder(nn.Module):

@@ -25,7 +25,7 @@ class Net(nn.Module):
         self.settings = settings
         self.parts = nn.ModuleDict(dict(first=nn.Linear(settings.sizes, settings.hidden), last=nn.Linear(settings.hidden, 2)))
         self.parts.first.weight = nn.Parameter(torch.zeros(settings.hidden, settings.sizes))
-        self.norm = {norm}(settings.hidden)
+        {norm}(settings.hidden)
 
     def forward(self, rows):
         return self.parts.last(self.norm(self.parts.first(rows)))
@@ -44,14 +44,47 @@ for rows, kinds in feed:
 
 
 LOADED = 'getattr(importlib.import_module("nets"), choice)'
-NORMS = [("nn.LayerNorm", False), ("nn.BatchNorm1d", True), ("make_norm", True), (LOADED, True), ("kinds.get(choice, nn.LayerNorm)", False)]
+DEVICE = "self.device = torch.device('cpu')\n        self.norm = nn.LayerNorm"
+WIDTH = """self.bert = BertModel.from_pretrained(choice)
+        self.width = self.bert.embeddings.word_embeddings.weight.shape[1]
+        self.norm = nn.LayerNorm"""
+NORMS = [
+    ("nn.LayerNorm", False),
+    (DEVICE, False),
+    (WIDTH, False),
+    ("nn.BatchNorm1d", True),
+    ("make_norm", True),
+    (LOADED, True),
+    ("kinds.get(choice, nn.LayerNorm)", False),
+]
 
 
 @pytest.mark.parametrize(("norm", "synced"), NORMS)
 def test_settings_and_parameters_are_no_modules(tmp_path: Path, norm: str, synced: bool) -> None:
     head = "from elsewhere import make_norm\n" if norm == "make_norm" else "import importlib\nimport sys\n\nchoice = sys.argv[1]\n"
-    head += "kinds = {}\n"
-    done = converted(Script(head + SCRIPT.format(norm=norm)), tmp_path)
+    head += "kinds = {}\n" + "from transformers import BertModel\n" * ("Bert" in norm)
+    made = norm if "self.norm" in norm else f"self.norm = {norm}"
+    done = converted(Script(head + SCRIPT.format(norm=made)), tmp_path)
+    assert ("convert_sync_batchnorm" in done.code) is synced
+
+
+CHILDREN = """
+import torchvision
+
+net = nn.Sequential(*list(torchvision.models.{model}().children())[:-1], nn.Flatten(), nn.Linear(512, 2))
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+for rows, kinds in feed:
+    loss = F.cross_entropy(net(rows), kinds)
+    sgd.zero_grad()
+    loss.backward()
+    sgd.step()
+"""
+
+
+@pytest.mark.parametrize(("model", "synced"), [("resnet18", True), ("vgg11", False)])
+def test_parts_of_another_network_may_hold_it(tmp_path: Path, model: str, synced: bool) -> None:
+    done = converted(Script(CHILDREN.format(model=model)), tmp_path)
     assert ("convert_sync_batchnorm" in done.code) is synced
 
 

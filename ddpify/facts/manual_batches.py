@@ -345,6 +345,8 @@ def _draw(run: Run, node: ast.Call) -> BatchSource | None:
     size = _size(node, _SIZES[min(paths)]) if paths else _filled_size(run, node)
     if size is None or measures(size) or is_number(size, 1) or any(k.arg == "generator" for k in node.keywords) or not _looped(run, node):
         return None
+    if all(map(_of_one_sample, run.calls(node))):
+        return None
     value = run.value(size)
     return BatchSource("draw", node, size) if not value.batches() and value.scale is None else None
 
@@ -399,7 +401,7 @@ def drawn_at_steps(run: Run, found: Mapping[ast.AST, BatchSource]) -> set[str]:
         paths = {p for p in paths if not p.endswith(library.NO_DRAWS) and call.keywords.keys().isdisjoint(library.GENERATORS)}
         known = call.node in found or bool(paths & (ORDERS | library.SHUFFLES)) or any(a.batches() for a in call.args)
         loops = _around(call)
-        if paths and not known and (training & set(loops) or (loops and _yields(loops[-1]))):
+        if paths and not known and (training & set(loops) or any(map(_yields, loops))):
             out |= {p.partition(".")[0] for p in paths}
     return out
 
@@ -417,9 +419,28 @@ def _looped(run: Run, node: ast.AST) -> bool:
     steps = {loops[-1] for c in run.trace.calls if c.method == "backward" and (loops := _around(c))}
     for call in run.calls(node):
         loops = _around(call)
-        if steps & set(loops) or (loops and _yields(loops[-1])):
+        if steps & set(loops) or any(map(_yields, loops)):
             return True
     return False
+
+
+def _of_one_sample(call: Call) -> bool:
+    """Whether the innermost loop around a call puts samples together one by one."""
+    loops = _around(call)
+    return bool(loops) and puts_together(loops[-1])
+
+
+def puts_together(loop: ast.AST) -> bool:
+    """Whether a loop makes rows one by one, and takes no step: `for i in range(B): points.append(...)`, or `points[i] = ...`."""
+    if not isinstance(loop, ast.For):
+        return False
+    nodes = list(ast.walk(loop))
+    if any(isinstance(n, ast.Yield) or (isinstance(n, ast.Attribute) and n.attr == "backward") for n in nodes):
+        return False
+    index = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+    places = [n.slice for n in nodes if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)]
+    filled = any(isinstance(place, ast.Name) and place.id in index for place in places)
+    return filled or any(isinstance(n, ast.Call) and last_name(n.func) == "append" for n in nodes)
 
 
 def _yields(loop: ast.AST) -> bool:

@@ -32,6 +32,7 @@ def execute_if(run: Interpreter, node: ast.If) -> bool:
         saved, run.tests = (run.tests, run.deciding, run.settings), (*run.tests, (node.test, test))
         run.deciding |= _deciding(test)
         run.settings |= known_if(run, node.test, taken)
+        _as_asked(run, node.test, taken)
         if run.block(branch):
             ends.append((run.end_of_branch(), run.frame.idle))
             settings.append(run.settings_left)
@@ -40,6 +41,25 @@ def execute_if(run: Interpreter, node: ast.If) -> bool:
     live = [state for state, off in ends if not off]
     run.frame.idle = idle or not live
     return run.merge([_with_numbers_of(live, state) if off and live else state for state, off in ends])
+
+
+def _as_asked(run: Interpreter, test: ast.expr, taken: bool) -> None:
+    """Of a model that may be none, as `if model is not None:` asks, let each branch have what it then is."""
+    match test:
+        case ast.Compare(left=asked, ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(value=None)]):
+            none = isinstance(op, ast.Is) is taken
+        case _:
+            return
+    value = run.trace.values.get(asked, NOTHING) if not isinstance(asked, ast.Name) else run.lookup(asked.id)
+    missing = frozenset(o for o in value.objs if isinstance(o, Lit) and o.value is None)
+    models = value.objs - missing
+    if not missing or not models or not all(isinstance(o, New) and (run.is_module(o) or o.path.startswith("torch.nn.")) for o in models):
+        return
+    left = Value(missing if none else models, value.origins)
+    if isinstance(asked, ast.Name):
+        run.bind(asked.id, left)
+    elif isinstance(asked, ast.Attribute) and len(owners := run.trace.values.get(asked.value, NOTHING).objs) == 1:
+        run.memory[next(iter(owners)), asked.attr] = left
 
 
 def _with_numbers_of(live: list[State], idle: State) -> State:

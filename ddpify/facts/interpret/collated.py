@@ -6,20 +6,28 @@ import ast
 
 from ddpify.facts import collate, library
 from ddpify.facts.interpret.state import Interpreter
-from ddpify.facts.model import NOTHING, Ext, Func, Lit, New, Obj, Tup, Value
+from ddpify.facts.model import NOTHING, Ext, Func, Lit, Method, New, Obj, Part, Tup, Value
 from ddpify.facts.origins import Origin
-from ddpify.placement.shape import Base, Shape
+from ddpify.placement.shape import Base, Scale, Shape
 
 
 def batch_of(run: Interpreter, loader: Obj) -> Value:
     """A batch of a loader."""
     collated, origins = run.memory.get((loader, "collate_fn"), NOTHING), frozenset((Origin("batch", loader),))
     default = all((isinstance(o, Lit) and o.value is None) or (isinstance(o, Ext) and o.path in library.STACKING) for o in collated.objs)
-    whole = Value(frozenset(), origins, "sample", Shape(loader, sure=default, several=None))
+    scale: Scale = "chosen" if is_foreign(collated) else "sample"  # such as the nodes of the samples' graphs
+    whole = Value(frozenset(), origins, scale, Shape(loader, sure=default, several=None))
     parts = [_part(run, whole, (loader, i), layout) for i, layout in enumerate(layouts(run, collated))]
     if len(parts) < 2:
         return parts[0] if parts else whole
     return Value(frozenset((Tup(tuple(parts)),)), origins)
+
+
+def is_foreign(collated: Value) -> bool:
+    """Whether a collate function may be one of a package of which it is not known whether it gives one row for each sample."""
+    homes = {o.of if isinstance(o, (Method, Part)) else o for o in collated.objs}
+    paths = {o.path for o in homes if isinstance(o, Ext) or (isinstance(o, New) and o.cls is None)}
+    return any(path.partition(".")[0] not in library.COLLATING for path in paths)
 
 
 def _part(run: Interpreter, whole: Value, place: tuple[Obj, int], layout: collate.Layout) -> Value:

@@ -18,6 +18,10 @@ STACKING = frozenset(  # collate functions that put the samples along the first 
         monai.data.list_data_collate monai.data.utils.list_data_collate
     """.split()
 )
+COLLATING = frozenset("torch numpy transformers monai timm builtins".split())  # whose collate functions give one row for each sample
+STREAMS = tuple(  # data sets that only yield
+    "torchtext.datasets. webdataset. torchdata.datapipes.iter. torch.utils.data.datapipes.iter. datasets.IterableDataset".split()
+)
 DISTRIBUTED_SAMPLER = "torch.utils.data.DistributedSampler"
 _SEEDS = (
     "this loader samples around the same seed nodes on every rank: all ranks would train on the same samples",

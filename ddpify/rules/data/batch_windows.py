@@ -186,24 +186,26 @@ def _picked_by(node: ast.expr) -> list[ast.expr]:
 
 
 def _one_by_one(context: Context, trained: list[New]) -> tuple[str, str] | None:
-    """Whether something else is made with the batch size of a draw: by a comprehension, or by a call that may make as many."""
+    """Whether something else is made with the batch size of a draw: by a comprehension, a loop, or a call that may make as many."""
     run = context.facts.after
     drawn = [run.attribute(o, "batch_size") for o in trained if o.path == batch_source.DRAW]
     numbers = {o for size in drawn for o in size.objs if isinstance(o, (Part, Lit))}
     for tree in context.facts.trees.values() if numbers else ():
-        for node in tree.of(ast.ListComp, ast.GeneratorExp, ast.Call):
+        for node in tree.of(ast.ListComp, ast.GeneratorExp, ast.Call, ast.For):
             sizes = _sizes_in(context, node) if node not in context.facts.batch_sources else []
             if any(run.value(s).objs & numbers and not run.value(s).of_kind("world") for s in sizes):
-                why = f"`{ast.unparse(node)}` is as long as a batch, and every rank has only its part of one: shapes would not fit"
+                shown = node.iter if isinstance(node, ast.For) else node
+                why = f"`{ast.unparse(shown)}` is as long as a batch, and every rank has only its part of one: shapes would not fit"
                 return why, "use the rank's part of the batch size there"
     return None
 
 
-def _sizes_in(context: Context, node: ast.expr) -> list[ast.expr]:
-    """The numbers that what a call or a comprehension makes may be as long as."""
+def _sizes_in(context: Context, node: ast.AST) -> list[ast.expr]:
+    """The numbers that what a call, a comprehension or a loop makes may be as long as."""
     if isinstance(node, ast.Call):
         return manual_batches.size_arguments(node) if _may_size_by_argument(context, node) else []
     over = node.generators[0].iter if isinstance(node, (ast.ListComp, ast.GeneratorExp)) else None
+    over = node.iter if isinstance(node, ast.For) and manual_batches.puts_together(node) else over
     return over.args if isinstance(over, ast.Call) and "range" in context.facts.after.value(over.func).paths() else []
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 
 from ddpify.edits import Replace
-from ddpify.facts.model import New, Value
+from ddpify.facts import library
+from ddpify.facts.model import NOTHING, Lit, New, Obj, Part, Value
 from ddpify.rules.base import Change, Finding, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.data import draws
@@ -32,8 +33,25 @@ def is_stream(context: Context, data: Value) -> bool:
     """Whether data only yields."""
     is_a = context.facts.after.interpreter.is_a
     return any(
-        is_a(o, ITERABLE) or (_defines(context, o, "__iter__") and not _defines(context, o, "__getitem__")) for o in data.instances()
+        is_a(o, ITERABLE) or (_defines(context, o, "__iter__") and not _defines(context, o, "__getitem__")) or _streamed(context, o)
+        for o in data.instances() | {_root(o) for o in data.objs if isinstance(o, Part)}
+        if isinstance(o, New)
     )
+
+
+def _root(obj: Obj) -> Obj:
+    """What something is a part of: of a tuple of data sets, the call that gives it."""
+    while isinstance(obj, Part):
+        obj = obj.of
+    return obj
+
+
+def _streamed(context: Context, data: New) -> bool:
+    """Whether data is a package's stream, or asked for as one: `load_dataset(..., streaming=True)`."""
+    if data.path.startswith(library.STREAMS):
+        return True
+    asked = (c.keywords.get("streaming", NOTHING) for c in context.facts.after.calls(data.node) if data.path.startswith("datasets."))
+    return any(isinstance(o, Lit) and o.value is True for value in asked for o in value.objs)
 
 
 def _differing_streams(site: LoaderCall, dataset: ast.expr) -> str:

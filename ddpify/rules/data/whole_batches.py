@@ -20,6 +20,7 @@ from collections.abc import Collection, Iterable, Iterator
 from ddpify.edits import Edit, FreshName, Replace
 from ddpify.facts import batch_source, library
 from ddpify.facts.assumed import BY_ALL_RANKS, BY_RANK_ZERO, IN_PARTS, SEVERAL_IN_PARTS, SHARE, AssumedEdits
+from ddpify.facts.interpret.collated import is_foreign
 from ddpify.facts.library.flow import with_entries
 from ddpify.facts.model import Call, Class, Func, New, Part, Tup, Value
 from ddpify.facts.runs import Run
@@ -219,6 +220,8 @@ def _rows(context: Context, node: ast.Call) -> list[ast.expr]:
         return []
     for given in arguments(node):
         value = context.facts.after.value(given)
+        if any(is_foreign(context.facts.after.attribute(loader, "collate_fn")) for loader in value.batches()):
+            return []  # what there is of it may be no tensor, or have nothing that could be shared out
         if is_rows(value, several=True) or (value.batches() and not value.objs and value.scale in _MADE_OF_ROWS):
             out.append(given)
         elif any(v.batches() or any(map(v.of_kind, _OF_A_BATCH)) for v in with_entries([value])):

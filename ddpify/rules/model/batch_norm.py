@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator
 
 from ddpify.edits import Replace
+from ddpify.facts import library
 from ddpify.facts.collect import TrainedModel
 from ddpify.facts.held_parts import is_library_model
 from ddpify.facts.model import Lit, New, Obj, Part
@@ -129,7 +130,9 @@ def _may_be_normed(context: Context, obj: New | Part) -> bool:
 
 
 def _batch_normed(context: Context, obj: Obj) -> bool:
-    """Whether a library's model may hold batch norm, by its name."""
+    """Whether a library's model, or the one that something is a part of, may hold batch norm, by its name."""
+    while isinstance(obj, Part):
+        obj = obj.of
     path = str(getattr(obj, "path", ""))
     library, name = path.partition(".")[0], path.rpartition(".")[2].lower()
     if library in ("transformers", "pytorch_transformers", "pytorch_pretrained_bert"):
@@ -183,7 +186,7 @@ def _apart(context: Context, first: ast.AST, second: ast.AST) -> bool:
 
 
 def _is_setting(context: Context, obj: Obj) -> bool:
-    """Whether an object is no module: of a class of the project's own that is none, made by the standard library, or a part of such.
+    """Whether an object is no module: of an own class that is none, a device, made by the standard library, or a part of such.
 
     What the standard library unpickles, copies or imports may be anything.
     """
@@ -192,7 +195,7 @@ def _is_setting(context: Context, obj: Obj) -> bool:
     if not isinstance(obj, New) or obj.cls is not None:
         return isinstance(obj, New) and not context.facts.after.interpreter.is_module(obj)
     root = obj.path.partition(".")[0]
-    return root in sys.stdlib_module_names and root not in ("pickle", "copy", "importlib", "functools")
+    return obj.path == "torch.device" or (root in sys.stdlib_module_names and root not in ("pickle", "copy", "importlib", "functools"))
 
 
 def _modules_of(context: Context, objs: Iterable[Obj]) -> Iterator[New | Part]:
@@ -205,3 +208,5 @@ def _modules_of(context: Context, objs: Iterable[Obj]) -> Iterator[New | Part]:
             seen.add(obj)
             yield obj
             todo += context.facts.after.parts(obj)
+            if getattr(obj, "path", "") in library.CONTAINERS:  # of parts of another network: `*list(net.children())[:-1]`
+                todo += [o for v in context.facts.after.of(obj).values() for o in v.of_kind("parameters") if isinstance(o, New)]

@@ -75,6 +75,12 @@ EXAMPLES: tuple[Example, ...] = (
         frame="start",
     ),
     Example(
+        "one GPU, whether there is one or not",
+        'device = torch.device("cuda:1")\n',
+        'device = torch.device(f"cuda:{local_rank}" if torch.cuda.is_available() else "cpu")\n',
+        frame="start",
+    ),
+    Example(
         "an index",
         'device = torch.device("cuda:1" if torch.cuda.is_available() else "cpu")\n',
         'device = torch.device(f"cuda:{local_rank}" if torch.cuda.is_available() else "cpu")\n',
@@ -307,6 +313,9 @@ def _device(context: Context, devices: Devices, node: ast.Call) -> Iterator[Chan
             yield _change(context, node, Replace(index, context.names["local_rank"]))
     elif plain and not _conditional(context, node) and node not in context.once(_used_at_import):
         yield _change(context, node, Replace(first, '"cuda" if torch.cuda.is_available() else "cpu"'), imports=("import torch",))
+    elif _is_one(first) and not _conditional(context, node):
+        text = f'{_text(context)} if torch.cuda.is_available() else "cpu"'
+        yield _change(context, node, Replace(first, text), imports=("import torch",))
     else:
         early = node in context.once(_used_at_import)
         for part in _alternatives(first):

@@ -13,11 +13,13 @@ References: https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.Dis
 from __future__ import annotations
 
 import ast
+import textwrap
 from collections.abc import Iterator
 
 from ddpify.edits import InsertAfter
 from ddpify.facts.collect import TrainedModel, uncovered
 from ddpify.facts.initialize import Site
+from ddpify.facts.model import Lit
 from ddpify.facts.wrapper import apex_fails, reentrant
 from ddpify.rules.base import Alternative, Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
@@ -122,7 +124,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             why,
             context.tree.shown,
             statement,
-            (InsertAfter(statement, moved + code),),
+            (InsertAfter(statement, _if_made(context, target, name, moved + code)),),
             context.wrapper_imports,
             Safety.SAFE,
             discharges=discharged,
@@ -144,6 +146,14 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     yield from hooks.findings(context)
     yield from changes_after_wrap.findings(context)
     yield from named_modules.findings(context)
+
+
+def _if_made(context: Context, target: ast.expr, name: str, code: str) -> str:
+    """The statements that wrap a model, where one may not be made at all: only if there is one."""
+    held = context.facts.after.value(target).objs
+    if not any(isinstance(o, Lit) and o.value is None for o in held):
+        return code
+    return f"if {name} is not None:\n" + textwrap.indent(code, "    ")
 
 
 def _code(context: Context, model: TrainedModel, target: str) -> str:
