@@ -2404,6 +2404,54 @@ settings = Settings(values)
         """,
         same=("saved",),
     ),
+    "the best weights in a file that is called by their accuracy on a part drawn at random": Script(
+        """
+        class Training:
+            def __init__(self):
+                self.model = nn.Linear(8, 2)
+                self.train_set, self.val_set = random_split(TensorDataset(x, y), [32, 12])
+
+            def accuracy(self, loader):
+                answers, targets = None, None
+                self.model.eval()
+                with torch.no_grad():
+                    for data, target in loader:
+                        out = self.model(data)
+                        answers = out if answers is None else torch.cat((answers, out))
+                        targets = target if targets is None else torch.cat((targets, target))
+                right = answers.argmax(-1) == targets
+                return sum(right.tolist()) / len(right)
+
+            def fit(self, optimizer, loader, val_loader):
+                best, path = -1, None
+                for epoch in range(3):
+                    self.model.train()
+                    for data, target in loader:
+                        loss = F.cross_entropy(self.model(data), target)
+                        optimizer.zero_grad()
+                        loss.backward()
+                        optimizer.step()
+                    accuracy = self.accuracy(val_loader)
+                    print("epoch %d %.4f" % (epoch, accuracy))
+                    if accuracy > best:
+                        best = accuracy
+                        path = "net_{0}_{1}.pt".format(epoch, round(accuracy, 4))
+                        torch.save(self.model.state_dict(), path)
+                return path
+
+            def run(self):
+                optimizer = torch.optim.SGD(self.model.parameters(), lr=0.3)
+                loader = DataLoader(self.train_set, batch_size=8, shuffle=True)
+                val_loader = DataLoader(self.val_set, batch_size=8)
+                path = self.fit(optimizer, loader, val_loader)
+                self.model.load_state_dict(torch.load(path))
+                print("best %s %.4f" % (path, self.accuracy(val_loader)))
+
+
+        Training().run()
+        """,
+        same=("epoch", "best"),
+    ),
     "the best weights loaded for the last test": Script(
         """
         def train(model, loader, optimizer):
