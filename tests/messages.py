@@ -609,6 +609,10 @@ PROCESSES = {
             )
         },
     ),
+    "a question that a module asks which is kept": whole(
+        "from console import goes_on\n" + HEAD + SET_UP + EPOCHS + BATCH + "    if not goes_on():\n        break\n",
+        {"console.py": KEPT + "def goes_on():\n    return input('go on? ') == 'y'\n"},
+    ),
     "workers that a module that is kept seeds": whole(
         "from workers import seeded\n" + HEAD + SET_UP.replace("shuffle=True", "shuffle=True, num_workers=2, worker_init_fn=seeded") + LOOP,
         {"workers.py": KEPT + "import numpy as np\n\n\ndef seeded(worker):\n    np.random.seed(worker)\n"},
