@@ -609,6 +609,17 @@ PROCESSES = {
             )
         },
     ),
+    "another way to make the replicas of a DataParallel": whole(
+        HEAD
+        + "def tell(net):\n    make = net.replicate\n    net.replicate = lambda module, devices: make(module, devices)\n\n\n"
+        + SET_UP
+        + "model = nn.DataParallel(model)\ntell(model)\n"
+        + LOOP
+    ),
+    "another way to make the replicas, in a module that is kept": whole(
+        "from engine import tell\n" + HEAD + SET_UP + "model = nn.DataParallel(model)\ntell(model)\n" + LOOP,
+        {"engine.py": KEPT + "def told(net, make):\n    net.replicate = make\n\n\ndef tell(net):\n    told(net, net.replicate)\n"},
+    ),
     "a question that a module asks which is kept": whole(
         "from console import goes_on\n" + HEAD + SET_UP + EPOCHS + BATCH + "    if not goes_on():\n        break\n",
         {"console.py": KEPT + "def goes_on():\n    return input('go on? ') == 'y'\n"},
