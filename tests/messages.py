@@ -609,6 +609,21 @@ PROCESSES = {
             )
         },
     ),
+    "another way to make the replicas of a DataParallel": whole(
+        HEAD
+        + "def tell(net):\n    make = net.replicate\n    net.replicate = lambda module, devices: make(module, devices)\n\n\n"
+        + SET_UP
+        + "model = nn.DataParallel(model)\ntell(model)\n"
+        + LOOP
+    ),
+    "another way to make the replicas, in a module that is kept": whole(
+        "from engine import tell\n" + HEAD + SET_UP + "model = nn.DataParallel(model)\ntell(model)\n" + LOOP,
+        {"engine.py": KEPT + "def told(net, make):\n    net.replicate = make\n\n\ndef tell(net):\n    told(net, net.replicate)\n"},
+    ),
+    "a question that a module asks which is kept": whole(
+        "from console import goes_on\n" + HEAD + SET_UP + EPOCHS + BATCH + "    if not goes_on():\n        break\n",
+        {"console.py": KEPT + "def goes_on():\n    return input('go on? ') == 'y'\n"},
+    ),
     "workers that a module that is kept seeds": whole(
         "from workers import seeded\n" + HEAD + SET_UP.replace("shuffle=True", "shuffle=True, num_workers=2, worker_init_fn=seeded") + LOOP,
         {"workers.py": KEPT + "import numpy as np\n\n\ndef seeded(worker):\n    np.random.seed(worker)\n"},

@@ -2404,6 +2404,54 @@ settings = Settings(values)
         """,
         same=("saved",),
     ),
+    "the best weights in a file that is called by their accuracy on a part drawn at random": Script(
+        """
+        class Training:
+            def __init__(self):
+                self.model = nn.Linear(8, 2)
+                self.train_set, self.val_set = random_split(TensorDataset(x, y), [32, 12])
+
+            def accuracy(self, loader):
+                answers, targets = None, None
+                self.model.eval()
+                with torch.no_grad():
+                    for data, target in loader:
+                        out = self.model(data)
+                        answers = out if answers is None else torch.cat((answers, out))
+                        targets = target if targets is None else torch.cat((targets, target))
+                right = answers.argmax(-1) == targets
+                return sum(right.tolist()) / len(right)
+
+            def fit(self, optimizer, loader, val_loader):
+                best, path = -1, None
+                for epoch in range(3):
+                    self.model.train()
+                    for data, target in loader:
+                        loss = F.cross_entropy(self.model(data), target)
+                        optimizer.zero_grad()
+                        loss.backward()
+                        optimizer.step()
+                    accuracy = self.accuracy(val_loader)
+                    print("epoch %d %.4f" % (epoch, accuracy))
+                    if accuracy > best:
+                        best = accuracy
+                        path = "net_{0}_{1}.pt".format(epoch, round(accuracy, 4))
+                        torch.save(self.model.state_dict(), path)
+                return path
+
+            def run(self):
+                optimizer = torch.optim.SGD(self.model.parameters(), lr=0.3)
+                loader = DataLoader(self.train_set, batch_size=8, shuffle=True)
+                val_loader = DataLoader(self.val_set, batch_size=8)
+                path = self.fit(optimizer, loader, val_loader)
+                self.model.load_state_dict(torch.load(path))
+                print("best %s %.4f" % (path, self.accuracy(val_loader)))
+
+
+        Training().run()
+        """,
+        same=("epoch", "best"),
+    ),
     "the best weights loaded for the last test": Script(
         """
         def train(model, loader, optimizer):
@@ -3012,6 +3060,68 @@ settings = Settings(values)
             plotter.plot("loss", epoch, total / len(loader))
         """,
         stand_ins={"visdom.py": VISDOM},
+    ),
+    "windows that a trainer opens and goes on with": Script(
+        """
+        import visdom
+
+        class Trainer:
+            def __init__(self):
+                self.viz, self.win, self.seen = visdom.Visdom(), None, []
+                self.model = nn.Linear(8, 2)
+                self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+
+            def show(self):
+                rows = torch.tensor(self.seen).view(-1, 2)
+                if self.win is None:
+                    self.win = self.viz.line(X=rows[:, 0], Y=rows[:, 1])
+                else:
+                    self.win = self.viz.line(X=rows[:, 0], Y=rows[:, 1], win=self.win, update="append")
+                self.model.train()
+
+            def fit(self, loader):
+                for epoch in range(3):
+                    for at, (data, target) in enumerate(loader):
+                        loss = F.cross_entropy(self.model(data), target)
+                        self.optimizer.zero_grad()
+                        loss.backward()
+                        self.optimizer.step()
+                        if at % 2 == 0:
+                            self.seen.append((epoch, loss.item()))
+                    self.show()
+                self.save()
+
+            def save(self):
+                windows = {"loss": self.win}
+                torch.save({"model": self.model.state_dict(), "windows": windows}, "last.pt")
+
+
+        Trainer().fit(DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True))
+        """,
+        stand_ins={"visdom.py": VISDOM},
+    ),
+    "commands that write, and one that is asked": Script(
+        """
+        import subprocess
+
+        alone = 'test "${RANK:-0}" = 0'
+        subprocess.check_call(alone + " && touch made.txt", shell=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        for epoch in range(3):
+            for data, target in loader:
+                loss = F.cross_entropy(model(data), target)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            torch.save(model.state_dict(), "net.pt")
+            subprocess.run(alone + f" && echo epoch {epoch} >> log.txt", shell=True, check=True)
+            subprocess.check_call(alone + f" && cp net.pt net{epoch}.pt", shell=True)
+        said = subprocess.run(["echo", "done"], stdout=subprocess.PIPE).stdout.decode().strip()
+        print("all", said)
+        """,
+        same=("all",),
     ),
     "image grids of a generator": Script(
         """

@@ -3332,6 +3332,67 @@ def share(scores, kinds):
         """,
         same=("epoch",),
     ),
+    "questions in a module and in the script, which rank 0 alone can answer": Script(
+        """
+        import console
+
+        from folders import clear
+
+        clear("runs")
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(9):
+            total = 0.0
+            for data, target in loader:
+                optimizer.zero_grad()
+                loss = F.cross_entropy(model(data), target)
+                loss.backward()
+                optimizer.step()
+                total += loss.item()
+            print(f"epoch {epoch} loss {total / len(loader):.5f}")
+            torch.save(model.state_dict(), "runs/net.pt")
+            if epoch > 1 and input("go on? [y/n] ") != "y":
+                break
+        answer = input("what is it called? ")
+        print("called", answer)
+        """,
+        same=("epoch", "called"),
+        files={
+            "folders.py": """\
+import os
+import shutil
+
+
+def clear(path):
+    if os.path.exists(path):
+        if input(path + " exists, remove it? ") == "y":
+            shutil.rmtree(path)
+            os.makedirs(path)
+    else:
+        os.makedirs(path)
+""",
+            "runs/old.pt": "",
+        },
+        stand_ins={
+            "console.py": """\
+import builtins
+import os
+
+answers = iter(["y", "y", "n", "first"] if os.environ.get("RANK", "0") == "0" else [])
+
+
+def answer(question=""):
+    found = next(answers, None)
+    if found is None:
+        raise EOFError(question)
+    return found
+
+
+builtins.input = answer
+"""
+        },
+    ),
     "a question that is never asked": Script(
         """
         parser = argparse.ArgumentParser()

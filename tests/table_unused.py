@@ -661,6 +661,37 @@ RESTING = frozenset(
 )
 
 SCRIPTS |= {
+    "a penalty on all parameters of a DataParallel, of which the forward leaves one out": Script(
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body, self.head, self.spare = nn.Linear(8, 6), nn.Linear(6, 2), nn.BatchNorm1d(6)
+                for layer in self.modules():
+                    if isinstance(layer, nn.Linear):
+                        nn.init.constant_(layer.bias, 0.1)
+
+            def forward(self, rows):
+                return self.head(self.body(rows).relu())
+
+
+        def with_penalty(net, loss, by):
+            for weight in net.parameters():
+                loss = loss + by * weight.pow(2).mean()
+            return loss
+
+
+        model = nn.DataParallel(Net())
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        for epoch in range(3):
+            for data, target in loader:
+                optimizer.zero_grad()
+                loss = with_penalty(model, F.cross_entropy(model(data), target), 0.3)
+                loss.backward()
+                optimizer.step()
+        """
+    ),
     "blocks of which a lambda of the constructor runs the layers": Script(
         """
         class Act(nn.Module):

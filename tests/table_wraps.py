@@ -1519,3 +1519,106 @@ SCRIPTS["a function that moves models and batches alike"] = Script(
     trainer.train()
     """
 )
+
+_SYNCED = """\
+import functools
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.parallel.data_parallel import DataParallel
+
+
+class Master:
+    def __init__(self, callback):
+        self.callback, self.parts = callback, []
+
+    def run(self, part):
+        return self.callback([(0, part), *((i, p) for i, p in self.parts)])
+
+
+class SharedNorm(_BatchNorm):
+    def __init__(self, width, eps=1e-5, momentum=0.1):
+        super().__init__(width, eps=eps, momentum=momentum)
+        self.master, self.shared, self.number = Master(self._together), False, None
+
+    def forward(self, rows):
+        if not (self.shared and self.training):
+            return F.batch_norm(
+                rows, self.running_mean, self.running_var, self.weight, self.bias, self.training, self.momentum, self.eps
+            )
+        mean, scale = self.master.run((rows.sum(0), (rows ** 2).sum(0), rows.size(0)))
+        return (rows - mean) * (scale * self.weight) + self.bias
+
+    def __data_parallel_replicate__(self, context, number):
+        self.shared, self.number = True, number
+        if number == 0:
+            context.master = self.master
+
+    def _together(self, parts):
+        total, squares = sum(p[1][0] for p in parts), sum(p[1][1] for p in parts)
+        size = sum(p[1][2] for p in parts)
+        mean = total / size
+        return mean, (squares / size - mean ** 2).clamp(self.eps) ** -0.5
+
+
+def tell_replicas(parallel):
+    assert isinstance(parallel, DataParallel)
+    before = parallel.replicate
+
+    @functools.wraps(before)
+    def replicate(module, devices):
+        modules = before(module, devices)
+        for number, each in enumerate(modules):
+            for part in each.modules():
+                if hasattr(part, "__data_parallel_replicate__"):
+                    part.__data_parallel_replicate__(part, number)
+        return modules
+
+    parallel.replicate = replicate
+"""
+_SHARED_NORM = """
+from shared import SharedNorm, tell_replicas
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--shared", action="store_true")
+args = parser.parse_args()
+
+
+class Net(nn.Module):
+    def __init__(self, norm):
+        super().__init__()
+        self.first, self.norm, self.last = nn.Linear(8, 6), norm(6), nn.Linear(6, 2)
+
+    def forward(self, rows):
+        return self.last(self.norm(self.first(rows)).relu())
+
+
+class Training:
+    def __init__(self):
+        self.model = Net(SharedNorm if args.shared else nn.BatchNorm1d)
+        self.model.norm.eval()
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+        self.model = nn.DataParallel(self.model)
+        tell_replicas(self.model)
+
+    def run(self):
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        for epoch in range(3):
+            for data, target in loader:
+                self.optimizer.zero_grad()
+                loss = F.cross_entropy(self.model(data), target)
+                loss.backward()
+                self.optimizer.step()
+        torch.save(self.model.module.state_dict(), "net.pt")
+
+
+Training().run()
+"""
+SCRIPTS |= {
+    f"batch norm whose replicas in a DataParallel share their statistics{', where asked for' if not args else ''}": Script(
+        _SHARED_NORM, args=args, files={"shared.py": _SYNCED}
+    )
+    for args in ((), ("--shared",))
+}

@@ -1,9 +1,11 @@
 """Batch norm is taken over all ranks where a model may have it: what is no module of the model says nothing of that."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from scripts import Script, converted, write
+from table_wraps import SCRIPTS as WRAPPED
 
 import ddpify
 from ddpify import Options
@@ -86,6 +88,19 @@ for rows, kinds in feed:
 def test_parts_of_another_network_may_hold_it(tmp_path: Path, model: str, synced: bool) -> None:
     done = converted(Script(CHILDREN.format(model=model)), tmp_path)
     assert ("convert_sync_batchnorm" in done.code) is synced
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_replicas_that_share_statistics_become_ranks_that_do(tmp_path: Path, told: bool) -> None:
+    script = WRAPPED["batch norm whose replicas in a DataParallel share their statistics"]
+    if not told:
+        script = replace(script, text=script.text.replace("        tell_replicas(self.model)\n", ""))
+    done = converted(script, tmp_path)
+    test = 'is_cuda and any(hasattr(part, "__data_parallel_replicate__") for part in self.model.modules()):'
+    assert (test in done.code) is told
+    assert ("convert_sync_batchnorm" in done.code) is told
+    assert "tell_replicas(self" not in done.code
+    assert not done.exit_code
 
 
 BANK = """

@@ -100,6 +100,8 @@ def _effect_of(path: str, call: Call) -> rows.Effect | None:
     """What a library's function does."""
     if path == "logging.basicConfig":
         return "file" if "filename" in call.keywords else None
+    if path.startswith("subprocess.") and call.keywords.keys() & {"capture_output", "stdout"}:
+        return None  # it is run for what it prints
     if path.endswith(rows.WRITERS) or (path in rows.OPENS and writes(call)) or opened(path, call.node):
         return "file"
     return row_of(rows.EFFECTS, path)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ddpify.facts.collect import TrainedModel, TrainingLoop
 from ddpify.facts.held_parts import Parts
-from ddpify.facts.model import Call, New, Obj, Part
+from ddpify.facts.model import Call, New, Obj, Part, Value
 from ddpify.facts.record import Kind
 from ddpify.facts.runs import Run
 from ddpify.facts.used_parameters import Uses
@@ -61,7 +61,8 @@ def is_used_beside(run: Run, model: TrainedModel, loop: TrainingLoop) -> bool:
     parts = {part for _, part, _ in left_out(run, model, loop)}
     if not parts:
         return False
-    penalised = {r for o in loop.loss.of_kind("parameters") if isinstance(o, (New, Part)) for r in (o, *run.roots(o))}
+    owners = run.unwrap(Value(frozenset(o for o in loop.loss.of_kind("parameters") if isinstance(o, (New, Part)))))
+    penalised = {r for o in owners for r in (o, *run.roots(o))}
     if any(r in penalised for part in parts for r in run.roots(part)):
         return True
     used = {o[0] if isinstance(o, tuple) else o for kind in ("weight", "method", "forward", "from") for o in loop.loss.of_kind(kind)}

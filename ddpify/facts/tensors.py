@@ -11,7 +11,7 @@ from ddpify.facts.model import NOTHING, Lit, New, Tup, Value
 from ddpify.facts.operands import argument, drawn_inside, entries, given
 from ddpify.facts.origins import Origin, of_kind, without
 from ddpify.placement import rows
-from ddpify.placement.shape import COUPLED, PLACES, ROWS, UNKNOWN, Argument, Base, Result, Scale, Shape
+from ddpify.placement.shape import COUPLED, NO_CLAIM, PLACES, ROWS, UNKNOWN, Argument, Base, Result, Scale, Shape
 from ddpify.placement.transfer import JOINED, WHOLE, Rule
 
 if TYPE_CHECKING:
@@ -332,6 +332,12 @@ def module(
     if found is None:
         return None
     return value_of(run, COUPLED if name != "Identity" and _among_places(operands, named) else found, node, origins)
+
+
+def synced_norm(run: Interpreter, node: ast.AST, args: list[Value], keywords: dict[str, Value], origins: frozenset[Origin]) -> Value:
+    """What batch norm gives whose replicas in a DataParallel share their statistics: what torch's gives."""
+    found = rows.module("SyncBatchNorm", {}, *given(run, args, keywords))
+    return value_of(run, found or NO_CLAIM, node, origins)
 
 
 def takes(instance: New, inputs: int) -> bool:

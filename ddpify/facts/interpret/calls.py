@@ -304,6 +304,9 @@ def _call_instance(
             return out
         if not run.is_module(obj):
             return flow
+        if run.is_synced_norm(obj):
+            normed = tensors.synced_norm(run, call.node, args, keywords, flow.origins)
+            return _forwarded(run, obj, call, flow, normed, alike)
         out = invoke_named(run, obj, "forward", call.node, args, keywords, alike)
         if out is None and args and run.is_a(obj, library.SEQUENTIAL):
             out = in_a_row(run, obj, call, args[0])

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 
 from ddpify.facts.assumed import AS_WRITTEN, AssumedEdits
 from ddpify.facts.claims import Claims
+from ddpify.facts.library.paths import OF_REPLICAS
 from ddpify.facts.memory import Key, Memory, Version
 from ddpify.facts.model import (
     NOTHING,
@@ -343,6 +344,12 @@ class Interpreter(ABC):
             ends = (".Module", "Model", ".MessagePassing")
             self.modules[obj.cls] = any(b.startswith("torch.nn.") or b.endswith(ends) for b in self.library_bases(obj.cls))
         return self.modules[obj.cls]
+
+    def is_synced_norm(self, obj: object) -> bool:
+        """Whether an object is batch norm of the project's own whose replicas in a DataParallel have their statistics in common."""
+        if not isinstance(obj, New) or obj.cls is None or self.find(obj.cls, OF_REPLICAS) is None:
+            return False
+        return any(b.startswith("torch.nn.") and "BatchNorm" in b for b in self.library_bases(obj.cls))
 
     @property
     def ignore_dp(self) -> bool:

@@ -26,6 +26,7 @@ _WRITES = """
     soundfile.write torchaudio.save scipy.io.wavfile.write torchvision.io.write_png torchvision.io.write_jpeg torchvision.io.write_video
     safetensors.torch.save safetensors.torch.save_file safetensors.torch.save_model cv2.imwrite cv2.imwritemulti imageio matplotlib seaborn
     shutil os.remove os.removedirs os.rename os.renames os.replace os.unlink os.rmdir os.system
+    subprocess.call subprocess.check_call subprocess.run
     wandb torch_geometric.logging.init_wandb tensorboard_logger mlflow neptune comet_ml clearml
 """.split()
 _NONE = """

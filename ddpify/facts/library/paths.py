@@ -80,6 +80,7 @@ WRAPPERS = DDPS | {DATAPARALLEL}
 SEQUENTIAL = "torch.nn.Sequential"
 CONTAINERS = frozenset((SEQUENTIAL, "torch.nn.ModuleList", "torch.nn.ModuleDict"))
 PARAMETER = "torch.nn.Parameter"
+OF_REPLICAS = "__data_parallel_replicate__"  # a method by which batch norm learns that it is one of a DataParallel's replicas
 COPIES = frozenset(("copy.deepcopy", "copy.copy"))
 CLASS_CONSTRUCTORS = frozenset(("from_pretrained", "from_config", "_from_config"))  # class methods that classes inherit from a library
 SAME_METHODS = frozenset(

@@ -215,8 +215,8 @@ def _momentary(context: Context, node: ast.Call) -> bool:
     statement, path = context.tree.statement(node), node.args[0] if node.args else None
     if path is None or not isinstance(statement, ast.Expr) or statement.value is not node or guards_of(context).guarded(node):
         return False
-    agreed = context.once(run_names.common_names).statements
-    return run_names.momentary(context.facts.after.value(path)) and not set(run_names.sources(context, path)) <= set(agreed)
+    agreed, run = context.once(run_names.common_names).statements, context.facts.after
+    return run_names.momentary(run, run.value(path)) and not set(run_names.sources(context, path)) <= set(agreed)
 
 
 def _open(context: Context, guards: Guards, node: ast.Call) -> Iterator[Change]:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from ddpify.edits import InsertAfter, InsertBefore, Replace
 from ddpify.facts import disk
 from ddpify.facts.disk import Touch
-from ddpify.facts.model import NOTHING, Lit, Tup, Value
+from ddpify.facts.model import NOTHING, Lit, New, Tup, Value, just, origins_of
 from ddpify.facts.origins import Origin
 from ddpify.facts.runs import Run
 from ddpify.facts.tree import Tree, calls_in, inside, last_name, names_read, names_stored, own_statements, walked
@@ -150,7 +150,7 @@ def _momentary_paths(context: Context, touched: list[Touch]) -> Iterator[ast.exp
     for touch in touched:
         value = run.value(touch.path)
         listed = touch.kind != "make" and _walks(value, new)
-        if momentary(value) and not listed and _needed(context, touch):
+        if momentary(run, value) and not listed and _needed(context, touch):
             yield touch.path
 
 
@@ -208,7 +208,7 @@ def _depends_on(context: Context, path: ast.expr, source: ast.Assign) -> bool:
 def _defaults(context: Context) -> Iterator[tuple[ast.expr, str]]:
     """The momentary defaults of command-line options, with the option's name."""
     for call in context.calls():
-        if call.method == "add_argument" and momentary(call.keywords.get("default", NOTHING)) and call.node.args:
+        if call.method == "add_argument" and momentary(context.facts.after, call.keywords.get("default", NOTHING)) and call.node.args:
             options = [a.value for a in call.node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
             name = next((o for o in options if o.startswith("--")), options[0] if options else "")
             yield next(k.value for k in call.node.keywords if k.arg == "default"), name.lstrip("-").replace("-", "_")
@@ -250,7 +250,7 @@ def _for_a_while(context: Context, block: ast.With) -> Change | Finding:
     names = [
         i.optional_vars.id
         for i in block.items
-        if isinstance(i.optional_vars, ast.Name) and momentary(context.facts.after.value(i.optional_vars))
+        if isinstance(i.optional_vars, ast.Name) and momentary(context.facts.after, context.facts.after.value(i.optional_vars))
     ]
     loops = [n for n in ast.walk(block) if isinstance(n, (ast.For, ast.AsyncFor, ast.While))]
     inner = {s for loop in loops for s in ast.walk(loop) if isinstance(s, (ast.Break, ast.Continue))}
@@ -268,9 +268,15 @@ def _for_a_while(context: Context, block: ast.With) -> Change | Finding:
     )
 
 
-def momentary(value: Value) -> bool:
+def momentary(run: Run, value: Value) -> bool:
     """Whether a value may differ from rank to rank because of when, or by what chance, it was made."""
-    return any(o.kind in _MOMENTARY for o in value.origins)
+    return any(o.kind in _MOMENTARY for o in _own_origins(run, value))
+
+
+def _own_origins(run: Run, value: Value) -> frozenset[Origin]:
+    """What a value was made from beside data: how its samples were drawn matters for what a metric is, and not for where it is written."""
+    loaders = [o for o in value.of_kind("batch") if isinstance(o, New)]
+    return value.origins - origins_of([v for o in loaders for v in (run.value(o.node), run.interpreter.element(just(o)))])
 
 
 def _needed(context: Context, touch: Touch) -> bool:
@@ -294,7 +300,8 @@ def _walks(path: Value, new: set[Origin]) -> bool:
 
 def sources(context: Context, node: ast.expr) -> Iterator[ast.Assign | ast.With | None]:
     """The statements that make what is momentary in an expression; None where there is no statement of its own."""
-    calls = {o.of for o in context.facts.after.value(node).origins if o.kind in ("time", "drawn", "listing")}
+    run = context.facts.after
+    calls = {o.of for o in _own_origins(run, run.value(node)) if o.kind in ("time", "drawn", "listing")}
     for call in sorted(calls, key=lambda n: (getattr(n, "lineno", 0), getattr(n, "col_offset", 0))) or [None]:
         yield from _makers(context, call, frozenset())
 
@@ -320,9 +327,9 @@ def _makers(context: Context, node: object, seen: frozenset[ast.AST]) -> Iterato
 def _momentary_binding(run: Run, statement: ast.stmt) -> ast.Assign | ast.With | None:
     """A statement, if it binds what is momentary."""
     match statement:
-        case ast.With() if any(momentary(run.value(item.optional_vars)) for item in statement.items if item.optional_vars):
+        case ast.With() if any(momentary(run, run.value(item.optional_vars)) for item in statement.items if item.optional_vars):
             return statement
-        case ast.Assign() if momentary(run.value(statement.value)):
+        case ast.Assign() if momentary(run, run.value(statement.value)):
             return statement
     return None
 

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import TypeGuard
 
 from ddpify.edits import Replace, SetArgument
 from ddpify.facts.library.effects import SWITCHES
 from ddpify.facts.model import Call, Class, Ext, Func, New
-from ddpify.facts.tree import Tree, calls_in, is_none, names_read, outer_names
+from ddpify.facts.tree import Tree, arguments, calls_in, is_none, names_read, outer_names
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import prepare
@@ -89,6 +90,7 @@ EXAMPLES: tuple[Example, ...] = (
         frame="end",
     ),
 )  # fmt: skip
+_NAMES = 4  # through so many names a value is followed
 _STEERED = ("wandb.agent", "wandb.restore", "wandb.use_artifact")
 
 
@@ -359,11 +361,65 @@ def _called_by_output(context: Context, guards: Guards, method: ast.Attribute, c
     return isinstance(call, ast.Call) and call.func is method and bool(calls) and all(guards.guarded_call(c.node, c.stack) for c in calls)
 
 
+def _only_shown(guards: Guards, read: ast.expr, depth: int = 0) -> bool:
+    """Whether rank 0 alone reads a value, or all ranks give it names that rank 0 alone reads."""
+    tree = guards.context.tree
+    statement = tree.statement(read)
+    if guards.silent(read):
+        return True
+    if depth > _NAMES or not isinstance(statement, ast.Assign) or not _only_names(guards, statement):
+        return False
+    scope, names = tree.function(statement), {t.id for t in statement.targets if isinstance(t, ast.Name)}
+    if any(names & outer_names(file.root) for file in tree.trees):
+        return False
+    return all(_only_shown(guards, n, depth + 1) for n in names_read(scope) if n.id in names)
+
+
+def _goes_to_writer(guards: Guards, read: ast.expr) -> bool:
+    """Whether a value is only given to a writer's method, which rank 0 alone will call: `self.win = vis.line(win=self.win)`."""
+    statement = guards.context.tree.statement(read)
+    call = statement.value if isinstance(statement, ast.Assign) else None
+    return isinstance(call, ast.Call) and _calls_writer(guards, call) and read in arguments(call)
+
+
+def _tells_if_first(guards: Guards, read: ast.expr) -> bool:
+    """Whether a value is only asked if it is there, where both ways do nothing but call a writer: `if self.win is None:`."""
+    tree = guards.context.tree
+    test = tree.parent[read]
+    branch = tree.parent[test]
+    if not isinstance(branch, ast.If) or branch.test is not test:
+        return False
+    asks = (
+        isinstance(test, ast.Compare)
+        and test.left is read
+        and isinstance(test.ops[0], (ast.Is, ast.IsNot))
+        and is_none(test.comparators[0])
+    )
+    calls = (isinstance(s, ast.Assign) and len(s.targets) == 1 and _calls_writer(guards, s.value) for s in (*branch.body, *branch.orelse))
+    return asks and all(calls)
+
+
+def _calls_writer(guards: Guards, node: ast.AST) -> TypeGuard[ast.Call]:
+    """Whether an expression calls a method of a writer."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    objs = guards.context.facts.after.value(node.func.value).objs
+    return bool(objs) and all(isinstance(o, New) and guards.effects.is_writer(o) for o in objs)
+
+
 def _result(guards: Guards, statement: ast.Assign) -> bool:
     """Whether what a writer's method gives is only used by guarded statements: `win = vis.line(...)`."""
     tree = guards.context.tree
     target = statement.targets[0]
-    if len(statement.targets) != 1 or not isinstance(target, ast.Name) or guards.required.any(statement.value):
+    if len(statement.targets) != 1 or guards.required.any(statement.value):
+        return False
+    if isinstance(target, ast.Attribute):
+        reads = [n for n in tree.of(ast.Attribute) if n.attr == target.attr and isinstance(n.ctx, ast.Load)]
+        elsewhere = any(
+            n.attr == target.attr for t in guards.context.facts.trees.values() if t not in tree.trees for n in t.of(ast.Attribute)
+        )
+        return not elsewhere and all(_only_shown(guards, n) or _goes_to_writer(guards, n) or _tells_if_first(guards, n) for n in reads)
+    if not isinstance(target, ast.Name):
         return False
     scope = tree.function(statement)
     if any(target.id in outer_names(file.root) for file in tree.trees):

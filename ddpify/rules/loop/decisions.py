@@ -3,7 +3,8 @@
 What it does: a stop, a skipped step or a number of rounds follows rank 0's where it depends on the clock, on an evaluation that every
     rank makes for itself, or on what is not known to be the same in every process (a file that appears, memory, a package nobody has
     described). One that depends on a rank's own batch is decided by the numbers of all ranks, or, where a number is none (NaN), by any
-    rank. An error that the script catches around a training step is raised when there are several ranks.
+    rank. What `input` asks is asked by rank 0, whose answer all ranks get. An error that the script catches around a training step is
+    raised when there are several ranks.
 Why: a rank that leaves a loop, or steps with another learning rate, hangs the others or drifts away from them.
 Safety: safe where the condition is a comparison of averages, totals and counts, of time, or a test for NaN; a NOTE where rank 0 is
     followed in what is not known; REVIEW where it is followed in a decision about its own batch.
@@ -24,7 +25,7 @@ from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.io.guarded import guards_of
-from ddpify.rules.loop import unknown
+from ddpify.rules.loop import questions, unknown
 from ddpify.rules.loop.branches import ends_with_error, parts_ranks
 from ddpify.rules.loop.carried import chooses_for_loss
 from ddpify.rules.loop.settings import evaluated
@@ -49,6 +50,11 @@ EXAMPLES: tuple[Example, ...] = (
         "a number of the evaluation that steers nothing",
         "accuracy = evaluate()\n"
         "history = [accuracy]\n",
+        frame="epoch",
+    ),
+    Example(
+        "a question that is only named",
+        "ask = input\n",
         frame="epoch",
     ),
     Example(
@@ -80,6 +86,14 @@ EXAMPLES: tuple[Example, ...] = (
         frame="epoch",
     ),
     Example(
+        "an answer of whoever started the script",
+        'if input("go on? ") == "n":\n'
+        "    break\n",
+        'if same_on_all_ranks(input("go on? ") if rank == 0 else None) == "n":\n'
+        "    break\n",
+        frame="epoch",
+    ),
+    Example(
         "a loss that is not a number",
         "loss = criterion(model(x), y)\n"
         "if torch.isnan(loss):\n"
@@ -99,7 +113,11 @@ EXAMPLES: tuple[Example, ...] = (
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
-    """Make conditions and the metrics of schedulers the same on all ranks."""
+    """Make answers, conditions and the metrics of schedulers the same on all ranks."""
+    answers = list(questions.asked(context, CODE))
+    yield from answers
+    if any(isinstance(a, Change) for a in answers):
+        return  # what follows from them is judged once they are the same
     yield from _branches(context)
     yield from _bounds(context)
     yield from _handlers(context)

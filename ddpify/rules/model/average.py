@@ -78,7 +78,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             model = TrainedModel(frozenset((start.module,)), frozenset())
             code = f"{names['start_alike']}({start.what}.state_dict().values())"
             if batch_norm.sync(context, model):
-                code = batch_norm.converted(context, start.what) + code
+                code = batch_norm.converted(context, model, start.what) + code
             moved, more = moved_in_loop.move(context, model.objs, start.what, start.after)
             code = moved + code
             yield from batch_norm.findings(context, model, start.after)

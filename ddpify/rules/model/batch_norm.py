@@ -11,7 +11,7 @@ from ddpify.edits import Replace
 from ddpify.facts import library
 from ddpify.facts.collect import TrainedModel
 from ddpify.facts.held_parts import is_library_model
-from ddpify.facts.model import Lit, New, Obj, Part
+from ddpify.facts.model import Lit, New, Obj, Part, Store
 from ddpify.facts.tree import calls_in
 from ddpify.rules.base import Change, Finding, Safety
 from ddpify.rules.context import Context
@@ -156,14 +156,34 @@ def sync(context: Context, model: TrainedModel) -> bool:
         return asked == "on"
     before = context.facts.before
     parallel = any("torch.nn.DataParallel" in c.func.paths() for c in before.trace.calls)
-    return not parallel and may_hold_batch_norm(context, model)
+    return _synced_by_replicas(context, model) if parallel else may_hold_batch_norm(context, model)
 
 
-def converted(context: Context, name: str) -> str:
+def _synced_by_replicas(context: Context, model: TrainedModel) -> bool:
+    """Whether batch norm of the project's own has the statistics of all replicas that a DataParallel makes, and tells it of."""
+    run = context.facts.before
+    return any(replication(context)) and any(run.interpreter.is_synced_norm(o) for o in _modules_of(context, model.objs))
+
+
+def replication(context: Context) -> Iterator[Store]:
+    """Where a DataParallel is given another way to make its replicas, as a batch norm needs which has their statistics in common."""
+    stores = context.facts.before.stores_as.get("replicate", ())
+    return (s for s in stores if library.DATAPARALLEL in s.receiver.kinds())
+
+
+def test(context: Context, model: TrainedModel, name: str) -> str:
+    """Under which condition a model's batch norm is taken over all ranks; none where it always is."""
+    tests = [] if context.options.level or context.apex_ddp else [f"next({name}.parameters()).is_cuda"]  # there are no others then
+    if context.options.sync_bn == "auto" and _synced_by_replicas(context, model):
+        part = "part" if name != "part" else "module"
+        tests.append(f'any(hasattr({part}, "{library.OF_REPLICAS}") for {part} in {name}.modules())')
+    return " and ".join(tests)
+
+
+def converted(context: Context, model: TrainedModel, name: str) -> str:
     """The statement that takes a model's batch norm over all ranks, on GPUs."""
-    if context.options.level or context.apex_ddp:  # there are no others then
-        return f"{name} = torch.nn.SyncBatchNorm.convert_sync_batchnorm({name})\n"
-    return f"if next({name}.parameters()).is_cuda:\n    {name} = torch.nn.SyncBatchNorm.convert_sync_batchnorm({name})\n"
+    tested, code = test(context, model, name), f"{name} = torch.nn.SyncBatchNorm.convert_sync_batchnorm({name})\n"
+    return f"if {tested}:\n    {code}" if tested else code
 
 
 def _forwards_twice(context: Context, model: TrainedModel) -> bool:

@@ -19,6 +19,7 @@ from ddpify.facts import library
 from ddpify.facts.tree import same
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
+from ddpify.rules.model import batch_norm
 
 CODE = "DDP202"
 TITLE = "remove DataParallel"
@@ -142,12 +143,28 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                 yield _on_own_device(context, call, inner)
             continue
         yield _replaced(context, call, inner, gone)
+    yield from _without_replicas(context, gone)
     for call in context.tree.of(ast.Call):
         if "torch.nn.parallel.data_parallel" in context.facts.before.value(call.func).paths():
             module, inputs = argument(call, 0, "module"), argument(call, 1, "inputs")
             if module is not None and inputs is not None:
                 why, edit = "DistributedDataParallel replaces data_parallel", Replace(call, "{0}({1})", (module, inputs))
                 yield Change(CODE, why, context.tree.shown, call, (edit,))
+
+
+def _without_replicas(context: Context, gone: set[ast.stmt]) -> Iterator[Change | Finding]:
+    """What tells a DataParallel how to make its replicas: there are none in DistributedDataParallel."""
+    for store in batch_norm.replication(context):
+        place = store.stack[-1] if store.stack else store.node
+        if not context.facts.is_edited(place):
+            why = "this tells a DataParallel how to make its replicas, of which there are none in DistributedDataParallel"
+            yield context.manual(CODE, place, why, "leave it out")
+            continue
+        statement = context.tree.statement(place)
+        if statement not in gone:
+            gone.add(statement)
+            why = "DistributedDataParallel makes no replicas; batch norm that shares their statistics becomes SyncBatchNorm"
+            yield Change(CODE, why, context.tree.shown, statement, (Drop(statement),))
 
 
 def _has_own_device(context: Context, call: ast.Call) -> bool:

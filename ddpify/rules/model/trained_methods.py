@@ -27,7 +27,7 @@ def wraps(context: Context) -> Iterator[Change | Finding]:
         inner = f"{context.names['training_loss']}({name})"
         code = f"{loss} = {context.wrapper(inner, name, rests)}"
         if batch_norm.sync(context, model):
-            code = batch_norm.converted(context, name) + code
+            code = batch_norm.converted(context, model, name) + code
         yield Change(
             CODE,
             f"DDP averages gradients only of what its forward runs: here `{trained.method}`, which trains the model",

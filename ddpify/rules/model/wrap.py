@@ -167,12 +167,12 @@ def _code(context: Context, model: TrainedModel, target: str) -> str:
     sync = batch_norm.sync(context, model)
     if not model.container:
         code = f"{name} = {wrapped}"
-        return batch_norm.converted(context, name) + code if sync and not isinstance(context.amp, Site) else code
+        return batch_norm.converted(context, model, name) + code if sync and not isinstance(context.amp, Site) else code
     many = f"{target} = [{{}} for {name} in {target}]"
     if model.container == "dict":
         many = f"{target} = {{{{key: {{}} for key, {name} in {target}.items()}}}}"
     each = many.format(wrapped)
-    return many.format(f"{synced} if next({name}.parameters()).is_cuda else {name}") + "\n" + each if sync else each
+    return many.format(f"{synced} if {batch_norm.test(context, model, name)} else {name}") + "\n" + each if sync else each
 
 
 def _unseen(context: Context) -> Iterator[Finding]:

@@ -130,7 +130,7 @@ def _begun(context: Context, site: Site, losses: int) -> str:
     for model in context.facts.models:
         target = next((t for t in site.models if t.objs & model.objs), None)
         if target is not None and not target.container and not model.wrapped and batch_norm.sync(context, model):
-            sync += batch_norm.converted(context, ast.unparse(target.node))
+            sync += batch_norm.converted(context, model, ast.unparse(target.node))
     return sync + code
 
 
