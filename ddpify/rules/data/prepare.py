@@ -231,7 +231,16 @@ def _worth_it(context: Context, paths: Paths, touched: list[Touch], node: ast.st
 def _free(context: Context, node: ast.stmt, calls: list[Call]) -> bool:
     """Whether a statement can be prepared in turns, and no library downloads in it, which is the concern of DDP302."""
     of_library = (call for call in calls if not any(isinstance(o, (Class, Func)) for o in call.func.objs))
+    if _reads_loaders(context, node):
+        return False
     return free(context, node, calls) and not any(downloads(context, call.node) for call in of_library)
+
+
+def _reads_loaders(context: Context, node: ast.stmt) -> bool:
+    """Whether a statement is about a loader of which each rank has a part: one rank alone can neither read it, nor all of it."""
+    run, loaders = context.facts.after, context.sharded_loaders | context.facts.whole_loaders
+    named = (n for n in walk(node) if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Load))
+    return bool(loaders) and any(over.objs & loaders for n in named for over in run.iterated(run.value(n)))
 
 
 def _acting(context: Context, call: Call) -> ast.stmt | None:
