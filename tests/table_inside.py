@@ -712,3 +712,43 @@ SCRIPTS |= {
         """
     ),
 }
+SCRIPTS |= {
+    "weights that are no module's, and turned": Script(
+        """
+        torch.manual_seed(3)
+        first = nn.Parameter(torch.randn(5, 8) * 0.3)
+        second = torch.randn(2, 5, requires_grad=True)
+        sgd = torch.optim.SGD([first, second], lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True):
+                scores = torch.tanh(rows @ first.t()) @ second.transpose(0, 1)
+                loss = F.cross_entropy(scores, kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """
+    ),
+    "noise that is drawn of distributions for as many samples as a batch has": Script(
+        """
+        from torch import distributions as dists
+
+        size = 12
+        maker, judge = nn.Linear(8, 8), nn.Linear(8, 1)
+        for_maker = torch.optim.SGD(maker.parameters(), lr=0.05)
+        for_judge = torch.optim.SGD(judge.parameters(), lr=0.05)
+        prior = dists.Normal(torch.zeros(8), torch.ones(8))
+        for epoch in range(4):
+            for rows, kinds in DataLoader(TensorDataset(x[:36], y[:36]), batch_size=size):
+                made = maker(prior.sample((size,)) * 0 + 0.5).detach()
+                for_judge.zero_grad()
+                loss = (F.softplus(-judge(rows)) + F.softplus(judge(made))).mean()
+                loss.backward()
+                for_judge.step()
+                for_maker.zero_grad()
+                made = maker(dists.Uniform(-1, 1).sample(torch.Size((size, 8))) * 0 + 0.5)
+                loss = F.softplus(-judge(made)).mean()
+                loss.backward()
+                for_maker.step()
+        """
+    ),
+}

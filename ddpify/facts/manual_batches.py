@@ -30,7 +30,7 @@ _SIZES: dict[str, int | None] = {
     **dict.fromkeys([f"numpy.random.{name}" for name in ("randint", "random_integers", "uniform", "normal", "multivariate_normal")], 2),
     "random.choices": 99,
 }
-_SIZE_NAMES = frozenset(("size", "k", "num_samples"))
+_SIZE_NAMES = frozenset(("size", "k", "num_samples", "sample_shape"))
 
 
 def find_batch_sources(run: Run, trees: Collection[Tree]) -> dict[ast.AST, BatchSource]:
@@ -342,7 +342,7 @@ def parts_of(nodes: Iterable[ast.expr]) -> list[ast.expr]:
 def _draw(run: Run, node: ast.Call) -> BatchSource | None:
     """A draw of B samples at each step, from no generator of its own: `torch.randn(B, 100)`, `torch.empty(B, 100).uniform_()`."""
     paths = run.value(node.func).paths() & _SIZES.keys()
-    size = _size(node, _SIZES[min(paths)]) if paths else _filled_size(run, node)
+    size = _size(node, _SIZES[min(paths)]) if paths else _filled_size(run, node) or _sampled_size(run, node)
     if size is None or measures(size) or is_number(size, 1) or any(k.arg == "generator" for k in node.keywords) or not _looped(run, node):
         return None
     if all(map(_of_one_sample, run.calls(node))):
@@ -360,12 +360,24 @@ def _filled_size(run: Run, node: ast.Call) -> ast.expr | None:
     return None
 
 
+def _sampled_size(run: Run, node: ast.Call) -> ast.expr | None:
+    """How many samples are drawn of a distribution that is the same for all: `prior.sample((B, 100))`."""
+    match node.func:
+        case ast.Attribute(attr="sample" | "rsample", value=prior):
+            of = run.value(prior)
+            known = any(o.path.startswith("torch.distributions.") for o in of.instances())
+            return _size(node, 0) if known and of.scale is None and not of.batches() and (node.args or node.keywords) else None
+    return None
+
+
 def _size(node: ast.Call, at: int | None) -> ast.expr | None:
     given = argument(node, None, *_SIZE_NAMES)
     if given is None and at is not None and last_name(node.func) == "randint" and len(node.args) == 2:
         given = node.args[1] if isinstance(node.args[1], ast.Tuple) else None  # torch.randint(high, size)
     if given is None and node.args:
         given = argument(node, at or 0)
+    if isinstance(given, ast.Call) and last_name(given.func) == "Size" and given.args:  # torch.Size((B, 100))
+        given = given.args[0]
     if isinstance(given, (ast.Tuple, ast.List)):
         given = given.elts[0] if given.elts else None
     return None if isinstance(given, ast.Starred) else given

@@ -90,7 +90,20 @@ def permuted(use: Use, x: Argument, shape: Shape) -> Result:
     return Result(x.scale, Shape(None, len(dims), places.index(shape.axis), shape.sure))
 
 
-@_of_rows
+def _turned(move: Callable[[Use, Argument, Shape], Result]) -> Rule:
+    """The rule for turning rows, which leaves a constant as many dimensions as it has."""
+
+    @functools.wraps(move)
+    def rule(use: Use) -> Result:
+        x = use.get(0, "input")
+        if x.scale is None and x.shape is not None:
+            return Result(None, x.shape._replace(uniform=False, single=False, front=False))
+        return _of_rows(move)(use)
+
+    return rule
+
+
+@_turned
 def transposed(use: Use, x: Argument, shape: Shape) -> Result:
     """Two dimensions change places; numpy's function is given all, in their new order."""
     first, second = use.get(1, "dim0", "axis0", "axes"), use.get(2, "dim1", "axis1")
@@ -108,7 +121,7 @@ def transposed(use: Use, x: Argument, shape: Shape) -> Result:
     return NO_CLAIM if at is None else Result(x.scale, shape.resized(0, at))
 
 
-@_of_rows
+@_turned
 def reversed_dims(use: Use, x: Argument, shape: Shape) -> Result:
     """`x.t()`, `x.T`: all dimensions in reverse, two of them as a rule."""
     if shape.base is not None:

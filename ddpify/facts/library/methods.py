@@ -162,10 +162,9 @@ def _of_parameter(use: Use) -> Value | None:
     """A method of a weight: what it gives of a tensor."""
     if use.name not in tensors.KNOWN:
         return None
-    origins = use.event.now.origins
-    return tensors.function(
-        use.run, use.name, use.node, [Value(frozenset(), origins), *use.args], use.keywords, origins | use.mixed.origins
-    )
+    now = use.event.now
+    weight = Value(frozenset(), now.origins, None, now.shape)
+    return tensors.function(use.run, use.name, use.node, [weight, *use.args], use.keywords, now.origins | use.mixed.origins)
 
 
 def _parsed(use: Use) -> Value:

@@ -190,10 +190,11 @@ def _one_by_one(context: Context, trained: list[New]) -> tuple[str, str] | None:
     run = context.facts.after
     drawn = [run.attribute(o, "batch_size") for o in trained if o.path == batch_source.DRAW]
     numbers = {o for size in drawn for o in size.objs if isinstance(o, (Part, Lit))}
+    shared_out = {source.size for source in context.facts.batch_sources.values()}
     for tree in context.facts.trees.values() if numbers else ():
         for node in tree.of(ast.ListComp, ast.GeneratorExp, ast.Call, ast.For):
             sizes = _sizes_in(context, node) if node not in context.facts.batch_sources else []
-            if any(run.value(s).objs & numbers and not run.value(s).of_kind("world") for s in sizes):
+            if any(run.value(s).objs & numbers and not run.value(s).of_kind("world") for s in sizes if s not in shared_out):
                 shown = node.iter if isinstance(node, ast.For) else node
                 why = f"`{ast.unparse(shown)}` is as long as a batch, and every rank has only its part of one: shapes would not fit"
                 return why, "use the rank's part of the batch size there"
