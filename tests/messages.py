@@ -1689,6 +1689,7 @@ EXAMPLES: dict[str, Shown] = {**PRECISION, **PROCESSES, **COMMENTS, **DATA, **OU
 
 # the scripts of the tables that show further messages
 FROM_TABLES = (
+    "points put into a list one by one, beside noise for all of them",
     "a backward hook that cuts gradients",
     "a backward of its own that cuts",
     "a validation beside the training on what a collate function keeps",
@@ -1791,7 +1792,6 @@ FROM_TABLES = (
     "rows that an lstm reads along, less what they have in common",
     "rows that only one of two kinds of heads may combine, and targets that both get",
     "samples moved along gradients of the training, at O1",
-    "samples of a distribution beside noise",
     "samples that are written first, and read by the loader",
     "settings of a module by its name",
     "several trainings, seeded once, each with a teacher of its own",

@@ -732,7 +732,6 @@ SCRIPTS |= {
             print("epoch %d %.6f" % (epoch, loss.item()))
         """,
         same=("epoch",),
-        ranks=(2, 3),
     ),
     "outputs of a list that is filled in one of two modes, in a loss of the whole batch": Script(
         """
@@ -786,4 +785,75 @@ SCRIPTS |= {
                 sgd.step()
         """
     ),
+}
+_READER = """
+        from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+
+        class Reader(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.lstm = nn.LSTM(1, 4, batch_first=True)
+                self.head = nn.Linear(8, 2)
+
+            def forward(self, rows, lengths):
+                lengths, order = torch.sort(lengths, descending=True)
+                packed = pack_padded_sequence(rows[order].unsqueeze(2), lengths.tolist(), batch_first=True)
+                steps, (last, _) = self.lstm(packed)
+                steps, _ = pad_packed_sequence(steps, batch_first=True, total_length=8)
+                %s
+                return self.head(torch.cat([steps.mean(1), last[-1]], 1))
+
+
+        net = Reader()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.5)
+        lengths = torch.arange(44) * 5 %% 8 + 1
+        for epoch in range(2):
+            for rows, size, kinds in DataLoader(TensorDataset(x, lengths, y), batch_size=4, shuffle=True):
+                loss = F.cross_entropy(net(rows, size), kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+            print("epoch %%d" %% epoch)
+        """
+_AFTER_A_SORT = """
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+
+
+        def in_order(numbers):
+            return numbers.sort(0)[0]
+
+
+        for epoch in range(2):
+            for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True):
+                scores = net(rows)
+                %s
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """
+SCRIPTS |= {
+    f"rows that a model sorts by their lengths, and puts back {how}": Script(_READER % line)
+    for how, line in {
+        "by the sorted order": "back = torch.sort(order)[1]; steps, last = steps[back], last[:, back]",
+        "by the places in the order": "back = order.argsort(); steps, last = steps.index_select(0, back), last.index_select(1, back)",
+    }.items()
+}
+SCRIPTS |= {
+    "outputs of rows that a model has sorted, and the targets as they were": Script(_READER % "pass", told=("DDP402",)),
+    "rows and targets sorted alike": Script(
+        _AFTER_A_SORT % "order = rows[:, 0].argsort(); loss = F.cross_entropy(net(rows[order]), kinds[order])"
+    ),
+    **{
+        f"a loss of {what}": Script(_AFTER_A_SORT % line)
+        for what, line in {
+            "sorted scores and sorted targets": "loss = (scores[:, 0].sort(0)[0] - kinds.float().sort(0)[0]).pow(2).mean()",
+            "scores and targets that one function sorts": "loss = (in_order(scores[:, 0]) - in_order(kinds.float())).pow(2).mean()",
+            "sorted rows and targets as they were": "loss = F.cross_entropy(scores[rows[:, 0].argsort()], kinds)",
+            "the largest errors of a batch": "loss = F.mse_loss(scores[:, 0], kinds.float(), reduction='none').sort(0)[0][-2:].mean()",
+            "errors weighed by their places among all": "loss = (scores[:, 0].abs().sort(0)[0] * torch.arange(len(rows))).mean()",
+            "errors added up in their order": "loss = scores[:, 0].abs().sort(0)[0].cumsum(0).mean()",
+        }.items()
+    },
 }

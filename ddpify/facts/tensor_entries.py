@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ddpify.facts import uniform
+from ddpify.facts import orders, uniform
 from ddpify.facts.interpret.literals import literal
 from ddpify.facts.model import NOTHING, Lit, New, Tup, Value, just
 from ddpify.facts.operands import argument
@@ -132,6 +132,10 @@ def _indexed(run: Interpreter, base: Value, index: Value, node: ast.Subscript, o
     for obj in index.objs if isinstance(node.slice, ast.Tuple) else ():
         values = obj.items if isinstance(obj, Tup) and len(obj.items) == len(entries) else values
     operands = [_index_entry(run, e, value, base.scale in ROWS) for e, value in zip(entries, values, strict=True)]
+    axis = base.shape.axis if base.shape is not None else 0
+    whole = axis < len(values) and all(o.literal == slice(None) for i, o in enumerate(operands) if i != axis)
+    if whole and (found := orders.put_in_order(base, values[axis] or NOTHING)) is not None:
+        return found
     own = base.scale in ROWS and isinstance(node.slice, ast.Tuple) and any(run.own_length(e) for e in entries)
     x = _with_rows_alike(base, argument(run, base))
     places = x.literal == PLACES and all(o.literal is None or o.literal == slice(None) for o in operands)

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ddpify.facts import uniform
+from ddpify.facts import orders, uniform
 from ddpify.facts.model import NOTHING, Lit, New, Tup, Value
 from ddpify.facts.operands import argument, drawn_inside, entries, given
 from ddpify.facts.origins import Origin, of_kind, without
@@ -168,6 +168,9 @@ def function(
     particular: Mapping[str, Rule] = _NONE,
 ) -> Value:
     """What `torch.name(...)`, or a method called `name` of the first of `args`, gives."""
+    if (found_order := orders.by_order(run, name, node, args, keywords)) is not None:
+        return found_order
+    origins = orders.kept(name, origins)
     origins |= drawn_inside(run, args) | uniform.repeats(name, node, [*args, *_in_lists(run, args)])
     if name not in (*_MAKES, "repeat") and all(map(_is_plain, (*args, *keywords.values()))):
         return Value(frozenset(), _still_of(name, origins))
@@ -187,6 +190,8 @@ def function(
     elif _is_beside_whole_samples(name, found, args):
         origins = without(origins, "parts")
     places = (found.shape is not None and found.shape.places) if name == "arange" else _still_places(name, operands)
+    if orders.differ([*args, *keywords.values(), *_in_lists(run, args)]):
+        found = COUPLED
     places = places and not found.marks >= JOINED
     if not places and name not in _SIZES_ONLY and _among_places(operands, named):
         found = COUPLED
@@ -331,6 +336,7 @@ def module(
     found = rows.module(name, known, operands, named)
     if found is None:
         return None
+    found, origins = COUPLED if orders.differ([*args, *keywords.values()]) else found, orders.kept(name, origins)
     return value_of(run, COUPLED if name != "Identity" and _among_places(operands, named) else found, node, origins)
 
 

@@ -1,0 +1,65 @@
+"""Rows in the order of their samples' own numbers, and back: `lengths, order = lengths.sort(0)`, `x[order]`, `y[order.argsort()]`.
+
+Such rows are "ordered" by the sort; what it gives is the "order", and sorted once more, what "restores" the rows. Each rank sorts its own
+rows, and all that is computed of rows in one order is as it was in another. Rows in different orders make pairs of different samples.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from ddpify.facts.model import NOTHING, Lit, Value
+from ddpify.facts.origins import Origin, without
+from ddpify.placement.shape import ROWS, Base, Shape
+
+if TYPE_CHECKING:
+    from ddpify.facts.interpret.state import Interpreter
+
+_SORTS = frozenset(("sort", "argsort"))
+_SAME_NUMBERS = frozenset("to cuda cpu long int detach clone contiguous numpy from_numpy as_tensor tensor tolist index_select".split())
+
+
+def by_order(run: Interpreter, name: str, node: ast.AST, args: Sequence[Value], keywords: Mapping[str, Value]) -> Value | None:
+    """What sorts the samples of a batch gives, or what puts rows into its order; None of any other function."""
+    if name in _SORTS and args:
+        return _sorted(run, node, args[0], keywords.get("dim", keywords.get("axis", args[1] if len(args) > 1 else NOTHING)), name == "sort")
+    if name == "index_select" and len(args) > 2:
+        dims = {o.value for o in args[1].objs if isinstance(o, Lit)}
+        axis = args[0].shape.axis if args[0].shape is not None else 0
+        return put_in_order(args[0], args[2]) if dims == {axis} else None
+    return None
+
+
+def _sorted(run: Interpreter, node: ast.AST, x: Value, dim: Value, several: bool) -> Value | None:
+    shape = x.shape if x.shape is not None else Shape(Base(x), sure=False)
+    dims = {o.value for o in dim.objs if isinstance(o, Lit)}
+    if x.scale != "sample" or x.objs or shape.axis or shape.ndim not in (None, 1) or not dims <= {0, -1} or (dim.objs and not dims):
+        return None
+    before = x.of_kind("order")
+    sort = node, run.stack, x.origins
+    marks = {Origin("restores", of) for of in before} if before else {Origin("ordered", sort), Origin("order", sort)}
+    origins = without(x.origins, "order", "restores", *(["ordered"] if before else []))
+    return Value(frozenset(), origins | marks, "sample", shape.resized()._replace(several=several))
+
+
+def put_in_order(rows: Value, index: Value) -> Value | None:
+    """`rows[order]`: the rows in another order, or in their own again; None where the index is no order of the samples."""
+    order, back = index.of_kind("order"), index.of_kind("restores")
+    if rows.scale != "sample" or rows.objs or index.objs or not (order or back):
+        return None
+    origins = rows.origins | without(index.origins, "order", "restores", "ordered") | {Origin("ordered", sort) for sort in order}
+    if not back <= rows.of_kind("ordered"):
+        return Value(frozenset(), origins, "other")
+    return Value(frozenset(), origins - {Origin("ordered", sort) for sort in back}, "sample", rows.shape)
+
+
+def kept(name: str, origins: frozenset[Origin]) -> frozenset[Origin]:
+    """The origins of what a function makes, which is an order itself only where its numbers are the same."""
+    return origins if name in _SAME_NUMBERS else without(origins, "order", "restores")
+
+
+def differ(values: Iterable[Value]) -> bool:
+    """Whether some rows are in another order than others."""
+    return len({v.of_kind("ordered") for v in values if v.scale in ROWS}) > 1
