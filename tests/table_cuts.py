@@ -798,7 +798,7 @@ SCRIPTS: dict[str, Script] = {
     ),
     "samples of a distribution beside noise": Script(
         """
-    size = 8
+    size = 12
     real = torch.distributions.Normal(torch.zeros(8), torch.ones(8))
     maker, judge = nn.Linear(3, 8), nn.Linear(8, 1)
     of_maker, of_judge = torch.optim.SGD(maker.parameters(), lr=0.1), torch.optim.SGD(judge.parameters(), lr=0.1)
