@@ -853,7 +853,36 @@ SCRIPTS |= {
             "sorted rows and targets as they were": "loss = F.cross_entropy(scores[rows[:, 0].argsort()], kinds)",
             "the largest errors of a batch": "loss = F.mse_loss(scores[:, 0], kinds.float(), reduction='none').sort(0)[0][-2:].mean()",
             "errors weighed by their places among all": "loss = (scores[:, 0].abs().sort(0)[0] * torch.arange(len(rows))).mean()",
+            "all rows but the first, of outputs and targets": "loss = F.mse_loss(scores[1:, 0], kinds[1:].float())",
+            "the differences of all rows but the first": "loss = (scores[1:] - rows[1:][:, :2]).pow(2).mean()",
             "errors added up in their order": "loss = scores[:, 0].abs().sort(0)[0].cumsum(0).mean()",
         }.items()
     },
+}
+
+_SLICED = """
+        class Points(Dataset):
+            def __getitem__(self, i):
+                return x[i], y[i].float()
+
+            def __len__(self):
+                return 40
+
+
+        net = nn.Linear(8, 1)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in DataLoader(Points(), batch_size=4, shuffle=True):
+                scores = net(rows).squeeze(1)
+                %s
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """
+SCRIPTS |= {
+    f"all rows but the first, of a data set of its own, in {what}": Script(_SLICED % line)
+    for what, line in {
+        "a loss": "loss = F.mse_loss(scores[1:], kinds[1:])",
+        "a difference": "loss = (scores[1:] - kinds[1:]).pow(2).mean()",
+    }.items()
 }

@@ -50,6 +50,7 @@ _IN_PLACE = frozenset(
     "tensor as_tensor asarray array from_numpy to cuda cpu long int type type_as detach contiguous view reshape flatten unsqueeze "
     "squeeze expand expand_as repeat mul add".split()
 )
+_OF_TUPLES = frozenset("cat concat concatenate stack hstack vstack dstack row_stack column_stack block_diag".split())
 _SIZES_ONLY = frozenset(
     "zeros_like ones_like full_like empty_like rand_like randn_like zero_ fill_ numel nelement new new_zeros new_ones new_full "
     "new_empty".split()
@@ -183,7 +184,7 @@ def function(
     if name in BY_WEIGHT and run.ignores():
         named.setdefault("ignore_index", Argument())
     if name not in _OF_ANYTHING:
-        _use(run, operands)
+        _use(run, operands, name in _OF_TUPLES)
     found = rows.function(name, operands, named, particular)
     if found.marks >= WHOLE and any(v.of_kind("parts") for v in (*args[1:], *_in_lists(run, args[1:]))):
         found = found._replace(marks=frozenset())  # as many as there are parts
@@ -266,11 +267,21 @@ def _is_batch_size(run: Interpreter, rows: Value, size: Value) -> bool:
     return rows.scale in ROWS and size.scale is None and bool(size.objs) and any(size.objs <= objs for objs in sizes)
 
 
-def _use(run: Interpreter, operands: list[Argument]) -> None:
-    """Note that what may be tuples are tensors."""
-    for operand in operands:
-        if operand.shape is not None and operand.shape.several is None:
-            run.claims.note("used", operand.shape.base)
+def _use(run: Interpreter, operands: list[Argument], tuples: bool = False) -> None:
+    """Note that what may be tuples are tensors, and so is what slices of such come from, but for what is given `tuples`."""
+    for shape in (operand.shape for operand in operands):
+        if shape is not None and shape.several is None:
+            run.claims.note("used", shape.base)
+        elif shape is not None and shape.several and not tuples and (whole := _sliced(shape.base)) is not None:
+            run.claims.note("used", whole)
+
+
+def _sliced(base: Hashable | None) -> Hashable | None:
+    """What the dimensions of `several` are counted from, where `base` stands for those of `several[1:]`; None where it does not."""
+    match base:
+        case Base(of=(whole, ast.Slice())):
+            return whole
+    return None
 
 
 def _still_of(name: str, origins: frozenset[Origin]) -> frozenset[Origin]:
