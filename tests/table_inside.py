@@ -751,4 +751,30 @@ SCRIPTS |= {
                 for_maker.step()
         """
     ),
+    "rows added and copied to places along another dimension, and a product of a list": Script(
+        """
+        class Overlapping(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.lift, self.head = nn.Linear(4, 4), nn.Linear(8, 2)
+
+            def forward(self, rows):
+                parts = self.lift(rows.view(rows.size(0), 2, 4))
+                whole = parts.new_zeros(rows.size(0), 8)
+                places = torch.tensor([0, 2, 4, 6])
+                whole.index_add_(1, places, parts[:, 0])
+                whole = whole.index_copy(-1, places + 1, parts[:, 1])
+                return self.head(whole) + torch.einsum("bij,bij->bi", [parts, parts])
+
+
+        net = Overlapping()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True):
+                loss = F.cross_entropy(net(rows), kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """
+    ),
 }

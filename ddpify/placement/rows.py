@@ -166,7 +166,7 @@ NAMES: dict[str, Rule] = {
     "gather": reshaping.gathered,
     "take": reshaping.taken,
     "take_along_dim": reshaping.taken_along,
-    **dict.fromkeys(("scatter", "scatter_add", "index_fill", "narrow"), reshaping.picked),
+    **dict.fromkeys(("scatter", "scatter_add", "index_fill", "index_add", "index_copy", "narrow"), reshaping.picked),
     "permute": reshaping.permuted,
     "t": reshaping.reversed_dims,
     "T": reshaping.reversed_dims,

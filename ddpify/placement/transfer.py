@@ -461,7 +461,8 @@ def cdist(use: Use) -> Result:
 def einsum(use: Use) -> Result:
     """Samples stay apart where all operands name them by one letter; where that is not in the result, they are added up."""
     equation = use.get(0, "equation").literal
-    operands = [a for a in use.operands() if a.literal != equation or a.scale is not None]
+    given = [a for a in use.operands() if a.literal != equation or a.scale is not None]
+    operands = [a for each in given for a in (each.items if each.items is not None else (each,))]
     rows = [a for a in operands if a.scale in ROWS]
     if not rows or not isinstance(equation, str) or any(a.scale not in (None, "sample") for a in operands):
         return of_constants(operands)
