@@ -370,7 +370,7 @@ SAMPLES: dict[str, list[Call]] = {
     "scatter": [call(X, D, Rows("index"), 1.0)],
     "scatter_add": [call(X, D, Rows("index"), Y)],
     "index_fill": [call(X, D, C((3,), "index"), 0.0)],
-    **dict.fromkeys(("index_add", "index_copy"), [call(X, 1, C((4,), "index"), Y)]),
+    **{name: [call(X, 1, C((4,), "index"), Y)] for name in ("index_add", "index_copy")},
     "masked_select": [call(X, M)],
     "masked_fill": [call(X, M, 0.0), call(X, M, Sum("mean", one=True)), call(Sum("weighted", one=True), NoWeight(), 0.0)],
     "diagonal": [call(X, 0, D, D), call(X), call(X, dim1=-2, dim2=-1), call(X, 0, 1, 2)],
