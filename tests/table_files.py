@@ -3100,6 +3100,42 @@ settings = Settings(values)
         """,
         stand_ins={"visdom.py": VISDOM},
     ),
+    "a window of each epoch, kept by a name in its loop": Script(
+        """
+        import visdom
+
+
+        class Solver:
+            def __init__(self):
+                self.board = visdom.Visdom()
+
+            def pass_over(self, loader, epoch):
+                total, window = 0.0, None
+                seen = torch.zeros(len(loader))
+                for i, (rows, kinds) in enumerate(loader):
+                    loss = F.cross_entropy(model(rows), kinds)
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+                    total += loss.item()
+                    seen[i] = loss.item()
+                    if i % 3 == 0:
+                        if window is None:
+                            window = self.board.line(X=seen[: i + 1], Y=seen[: i + 1])
+                        else:
+                            self.board.line(X=seen[: i + 1], Y=seen[: i + 1], win=window, update="replace")
+                return total / (i + 1)
+
+
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        solver, loader = Solver(), DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)
+        for epoch in range(2):
+            print("epoch %d %.6f" % (epoch, solver.pass_over(loader, epoch)))
+        """,
+        same=("epoch",),
+        stand_ins={"visdom.py": VISDOM},
+    ),
     "commands that write, and one that is asked": Script(
         """
         import subprocess
