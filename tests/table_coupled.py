@@ -886,3 +886,41 @@ SCRIPTS |= {
         "a difference": "loss = (scores[1:] - kinds[1:]).pow(2).mean()",
     }.items()
 }
+SCRIPTS["two inputs of a model, each sorted by lengths of its own"] = Script(
+    """
+    from torch.nn.utils.rnn import pack_padded_sequence
+
+
+    class Pairs(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.lstm = nn.LSTM(1, 4, batch_first=True)
+
+        def read(self, rows, lengths):
+            return self.lstm(pack_padded_sequence(rows.unsqueeze(2), lengths, batch_first=True))[1][0][-1]
+
+        def forward(self, asked, said, first, second):
+            return (self.read(asked, first) * self.read(said, second)).sum(1)
+
+
+    def in_order(rows, lengths):
+        lengths, order = lengths.sort(0, descending=True)
+        return rows[order], lengths
+
+
+    net = Pairs()
+    sgd = torch.optim.SGD(net.parameters(), lr=0.5)
+    first, second = torch.arange(44) * 5 % 8 + 1, torch.arange(44) * 3 % 8 + 1
+    for epoch in range(2):
+        for asked, said, one, other, kinds in DataLoader(TensorDataset(x, x.flip(0), first, second, y), batch_size=6, shuffle=True):
+            asked, one = in_order(asked, one)
+            said, other = in_order(said, other)
+            loss = F.binary_cross_entropy_with_logits(net(asked, said, one, other), kinds.float())
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+        print("epoch %d %.6f" % (epoch, loss.item()))
+    """,
+    same=("epoch",),
+    ranks=(2, 3),
+)

@@ -18,7 +18,7 @@ import ast
 from collections.abc import Collection, Iterable, Iterator
 
 from ddpify.edits import Edit, FreshName, Replace
-from ddpify.facts import batch_source, library
+from ddpify.facts import batch_source, library, orders
 from ddpify.facts.assumed import BY_ALL_RANKS, BY_RANK_ZERO, IN_PARTS, SEVERAL_IN_PARTS, SHARE, AssumedEdits
 from ddpify.facts.interpret.collated import is_foreign
 from ddpify.facts.library.flow import with_entries
@@ -168,9 +168,11 @@ def _asks_for_class(run: Run) -> bool:
 
 
 def _combines(run: Run, forward: ast.Call) -> bool:
-    """Whether samples meet in a forward, and not in what it is given."""
-    given = (run.value(a).of_kind("coupled") for a in arguments(forward))
-    return not run.value(forward).of_kind("coupled") <= frozenset[object]().union(*given)
+    """Whether samples meet in a forward, and not in what it is given: before it, or as rows in two orders."""
+    given = [run.value(a) for a in arguments(forward)]
+    return not run.value(forward).of_kind("coupled") <= frozenset[object]().union(
+        *(v.of_kind("coupled") for v in given)
+    ) and not orders.differ(given)
 
 
 def _as_many(run: Run, given: Value, made: Value) -> bool:
@@ -222,7 +224,8 @@ def _rows(context: Context, node: ast.Call) -> list[ast.expr]:
         value = context.facts.after.value(given)
         if any(is_foreign(context.facts.after.attribute(loader, "collate_fn")) for loader in value.batches()):
             return []  # what there is of it may be no tensor, or have nothing that could be shared out
-        if is_rows(value, several=True) or (value.batches() and not value.objs and value.scale in _MADE_OF_ROWS):
+        made = value.scale in _MADE_OF_ROWS or bool(value.of_kind("ordered"))
+        if is_rows(value, several=True) or (value.batches() and not value.objs and made):
             out.append(given)
         elif any(v.batches() or any(map(v.of_kind, _OF_A_BATCH)) for v in with_entries([value])):
             return []
