@@ -99,7 +99,7 @@ class Outcome:
         for run in self.ranks[1:]:
             if (by := apart(first.steps, run.steps)) > 1e-12:
                 found.append(f"ranks: rank {run.rank} differs from rank 0 by {by:.1e}")
-        if (by := apart(self.single.steps, first.steps)) > 1e-9:
+        if (by := apart(self.single.steps, first.steps)) > 1e-8:
             found.append(f"trajectory: rank 0 differs from the original by {by:.1e}")
         stale = [epochs for run in self.ranks for epochs in run.epochs if len(epochs) > 1 and len(set(epochs)) == 1]
         if stale:

@@ -68,7 +68,7 @@ SCRIPTS: dict[str, Script] = {
             model.load_state_dict(torch.load("last.pt"))
             log = Log("log.txt", resume=True)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        for epoch in range(2):
+        for epoch in range(3):
             for rows, kinds in loader:
                 loss = F.cross_entropy(model(rows), kinds)
                 optimizer.zero_grad()
