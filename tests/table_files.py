@@ -3136,6 +3136,34 @@ settings = Settings(values)
         same=("epoch",),
         stand_ins={"visdom.py": VISDOM},
     ),
+    "a window that a name keeps, and every rank returns": Script(
+        """
+        import visdom
+
+        board = visdom.Visdom()
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+
+        def show(loss):
+            window = board.line(X=loss, Y=loss)
+            return window
+
+
+        windows = []
+        for epoch in range(3):
+            for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+                loss = F.cross_entropy(model(rows), kinds)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            windows.append(show(torch.tensor([epoch])))
+            if len(windows) > 5:
+                raise SystemExit("too many")
+        """,
+        told=("DDP505",),
+        stand_ins={"visdom.py": VISDOM},
+    ),
     "commands that write, and one that is asked": Script(
         """
         import subprocess

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from ddpify.facts.model import Module
 from ddpify.records import replace
 from ddpify.rules.io.output_statements import Guards
 
@@ -39,7 +40,8 @@ def _reads(guards: Guards, target: ast.expr) -> list[ast.AST]:
     if isinstance(target, ast.Attribute):
         return [n for n in attributes if n.attr == target.attr]
     names = [n for tree in trees for n in tree.of(ast.Name) if isinstance(n.ctx, ast.Load)]
-    if isinstance(target, ast.Name):
-        return [n for n in names if n.id == target.id and guards.run.scopes.same(n, target)]
+    if isinstance(target, ast.Name):  # or, of a module's, by the module: `shown.window`
+        of_module = [n for n in attributes if n.attr == target.id and any(isinstance(o, Module) for o in guards.run.value(n.value).objs)]
+        return [*(n for n in names if n.id == target.id and guards.run.scopes.same(n, target)), *of_module]
     boxes = guards.run.value(target.value).instances() if isinstance(target, ast.Subscript) else frozenset()
     return [n for n in (*attributes, *names) if guards.run.value(n).instances() & boxes]
