@@ -81,6 +81,14 @@ class Run:
         return self._by_method.get(method, [])
 
     @cached_property
+    def _by_function(self) -> dict[ast.AST, list[Call]]:
+        return _grouped((function, call) for call in self.trace.calls for function in call.func.functions())
+
+    def calls_to(self, function: ast.AST | None) -> list[Call]:
+        """The calls of a function of the project, in their order."""
+        return self._by_function.get(function, []) if function is not None else []
+
+    @cached_property
     def calls_on(self) -> dict[Obj, list[Call]]:
         """The calls of methods of each object, in their order."""
         return _grouped((obj, call) for call in self.trace.calls for obj in call.receiver.objs)

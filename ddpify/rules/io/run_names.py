@@ -317,7 +317,7 @@ def _makers(context: Context, node: object, seen: frozenset[ast.AST]) -> Iterato
         yield binding if isinstance(binding, ast.With) or _is_plain(run.value(binding.value)) else None
     elif isinstance(statement, ast.Return) or not context.facts.is_edited(statement):
         function = tree.function(statement)
-        calls = dict.fromkeys(c.node for c in run.trace.calls if function in c.func.functions())
+        calls = dict.fromkeys(c.node for c in run.calls_to(function))
         for call in calls or [None]:
             yield from _makers(context, call, seen | {statement})
     else:

@@ -85,7 +85,7 @@ def _numbers(context: Context, detached: bool) -> Iterator[ast.expr]:
 def _on_all_ranks(context: Context, node: ast.expr) -> bool:
     """Whether all ranks evaluate an expression equally often."""
     run, function = context.facts.after, context.facts.tree_of(node).function(node)
-    calls = [c for n in walked(node) for c in run.calls(n)] or [c for c in run.trace.calls if function in c.func.functions()]
+    calls = [c for n in walked(node) for c in run.calls(n)] or run.calls_to(function)
     if under_own_test(context, node) or any(has_own_test(context, c) or padding.own_length(context, c) is not None for c in calls):
         return False
     return all(passes_alike(context, loop) for c in calls for loop in c.loops)

@@ -229,7 +229,8 @@ def _aliased(context: Context, uses: dict[int, ast.AST], target: ast.expr) -> bo
     run, objs = context.facts.after, context.facts.after.value(target).objs
     named = [n for n in uses.values() if run.scopes.same(n, target)]
     others = [at for at, n in uses.items() if n not in named and not (isinstance(n, ast.Subscript) and run.value(n).objs.isdisjoint(objs))]
-    return any(not run.definitions.under(_calls(context, named), at) for at in others)
+    calls = _calls(context, named) if others else []
+    return any(not run.definitions.under(calls, at) for at in others)
 
 
 def _first(context: Context, uses: list[ast.AST], target: ast.expr, places: frozenset[Place]) -> ast.AST:

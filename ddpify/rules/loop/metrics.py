@@ -127,7 +127,7 @@ EXAMPLES: tuple[Example, ...] = (
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Reduce after each loop over shares of the data."""
     seen: set[ast.AST] = set()
-    for node in _loops(context):
+    for node in context.once(_loops):
         if node in seen:
             continue
         seen.add(node)
@@ -173,7 +173,7 @@ def _hidden(context: Context, loops: list[Batches]) -> Iterator[Finding]:
         yield context.manual(CODE, node, why, f"sum {text} over the ranks before it is read")
 
 
-def _loops(context: Context) -> Iterator[Batches]:
+def _loops(context: Context) -> list[Batches]:
     """The loops over shares of the data: those that train, and those that evaluate such loaders; no steps on one of their batches."""
     run = context.facts.after
     found = dict.fromkeys(t.batch.node for t in context.facts.loops if t.batch is not None and t.loaders)
@@ -182,20 +182,19 @@ def _loops(context: Context) -> Iterator[Batches]:
     training = [node for node in found if isinstance(node, (ast.For, ast.AsyncFor, ast.While))]
     steps = {node for node in training if any(up in found or up in over for up in context.facts.tree_of(node).ancestors(node))}
     steps -= {node for node in steps if isinstance(node, ast.AsyncFor) or _deals_batches(context, node)}
-    yield from (node for node in training if node not in steps)
     drawn = {call.loops[-1].node for source in context.facts.batch_sources for call in run.calls(source) if call.loops} - steps
     batches = {t.batch.node for t in context.facts.loops if t.batch is not None}
     around = [loop for t in context.facts.loops for loop in (t.backward.loops if t.batch is not None else (t.epoch,)) if loop is not None]
     drawn -= {loop.node for loop in around} - batches  # what is split there is gone through in a loop of its own
     both: list[ast.For | ast.While] = [*context.facts.entry.of(ast.For), *context.facts.entry.of(ast.While)]
-    yield from (node for node in both if node in drawn or node in over)
+    return [*(node for node in training if node not in steps), *(node for node in both if node in drawn or node in over)]
 
 
 def _take_batches(context: Context) -> Iterator[ast.For | ast.While]:
     """The loops outside the training that ask for a batch by `next` in each pass, of a loader of which each rank has its share."""
-    for call in context.facts.after.trace.calls:
-        asked = call.method in ("next", "__next__") or "next" in call.func.paths()
-        if not asked or not call.loops or not call.result.batches() & context.sharded_loaders:
+    run = context.facts.after
+    for call in (*run.calls_of("next"), *run.calls_named("next"), *run.calls_named("__next__")):
+        if not call.loops or not call.result.batches() & context.sharded_loaders:
             continue
         node, tree = call.loops[-1].node, context.facts.tree_of(call.node)
         trains = any(loop.node in context.facts.training_loops for loop in call.loops)
@@ -348,7 +347,7 @@ def _measured(context: Context, node: ast.expr) -> str:
     if data is None and not isinstance(node, (ast.Name, ast.Attribute)):
         return ""
     measured = run.value(data).instances() if data is not None else run.value(node).of_kind("length")
-    for loop in _loops(context):
+    for loop in context.once(_loops):
         text = loader_of(context, loop)
         if text and context.tree.function(loop) is context.tree.function(node) and _data_sets(context, loop) == measured != frozenset():
             return text
@@ -392,7 +391,7 @@ def unreduced_numbers(context: Context) -> Iterator[Finding]:
 
 def _own_numbers(context: Context) -> Iterator[tuple[ast.AST, list[ast.expr]]]:
     """What shows or decides by one rank's own numbers after a training loop, and what it is given."""
-    loops = set(_loops(context))
+    loops = set(context.once(_loops))
     for call in _output_calls(context, context.chosen_by_own_batch):
         own = [v for v in _inner(context, call) if context.from_sharded_data(v) or context.chosen_by_own_batch(v)]
         scales = {v.scale for v in own}
@@ -416,7 +415,7 @@ def _divides_among_ranks(context: Context, node: ast.AST) -> bool:
 
 def by_batch(context: Context) -> Iterator[Change]:
     """Reduce the numbers of each batch, where nothing else makes what is read of them after a loop that of all ranks."""
-    loops = (loop for loop in _loops(context) if context.facts.is_edited(loop))
+    loops = (loop for loop in context.once(_loops) if context.facts.is_edited(loop))
     uses = [use for loop in loops for live, r in _reductions(context, loop) if r.problem or r.doubt for use in live.uses]
     uses += [part for _, given in _own_numbers(context) for part in given]
     change = by_batches.reduce(context, CODE, uses) if uses else None

@@ -30,7 +30,7 @@ def shared(context: Context, code: str, target: ast.expr) -> list[Change]:
         return []
     if not _is_its_own(context, pool, method) or not _gives_one_for_each(context, method):
         return []
-    calls = {c.node: c for c in context.facts.after.trace.calls if method in c.func.functions()}
+    calls = {c.node: c for c in context.facts.after.calls_to(method)}
     changes = [_shared(context, code, call) for call in calls.values()]
     return [change for change in changes if change is not None] if all(changes) else []
 
