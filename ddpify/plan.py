@@ -89,7 +89,8 @@ def make_plan(project: Project, options: Options, marks: Sequence[Change] = (), 
         return Plan(refusal.status, reason=refusal.reason + asked * (refusal.status == "nothing"))
     context, changes, findings = _planned(project, options)
     if options.whole_batches != "never" and (unfinished or _left(changes, findings)):
-        base = whole_batches.assumed(_context(project, options, context.facts.edited), (*changes, *findings))
+        start = whole_batches.given(context)
+        base = whole_batches.assumed(_context(project, options, context.facts.edited, start), (*changes, *findings))
         base = base and whole_batches.with_shares(_context(project, options, context.facts.edited, base))
         instead = _planned(project, options, base) if base is not None else None
         if instead is not None and not _left(*instead[1:]) and whole_batches.computes_alike(instead[0]):

@@ -2,6 +2,7 @@
 
 WHOLE = frozenset(
     (
+        "all of the data in each step",
         "new data of a tensor, by the length of all rows",
         "more data of a tensor, by the length of all rows",
         "all entries of a tensor, by the length of all rows",

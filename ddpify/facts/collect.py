@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from ddpify.facts import batch_source, discarded, library, manual_batches, optional_wraps
-from ddpify.facts.assumed import AS_WRITTEN, BY_RANK_ZERO, WHOLE_BATCHES, AssumedEdits
+from ddpify.facts.assumed import AS_WRITTEN, BY_RANK_ZERO, GIVEN, SHARES, WHOLE_BATCHES, AssumedEdits
 from ddpify.facts.batch_source import BatchSource
 from ddpify.facts.frozen import frozen
 from ddpify.facts.interpret.settings import excluded
@@ -200,6 +200,7 @@ def collect(project: Project, base: AssumedEdits = AS_WRITTEN) -> Facts:
     facts.loops = [_loop(before, call) for call in _backwards(before)]
     if not facts.whole_loaders and any(not loop.loaders for loop in facts.loops):
         _by_hand(facts)
+        _of_no_loader(facts)
     facts.optimizers = _stepped_optimizers(facts.before)
     _leave_out_discarded(facts)
     facts.models = sorted(_trained(facts), key=lambda m: place_of(m.first))
@@ -256,6 +257,16 @@ def _by_hand(facts: Facts) -> None:
     loops = [_loop(again, call) for call in _backwards(again)]
     if any(isinstance(o, New) and o.path in batch_source.PATHS for loop in loops for o in loop.loaders):
         facts.batch_sources, facts.before, facts.after, facts.loops = found, again, again, loops
+
+
+def _of_no_loader(facts: Facts) -> None:
+    """Run once more where a converted script gives a model this rank's rows of what no loader makes."""
+    shared = (c for c in facts.before.trace.calls if any(getattr(n, "name", "") in SHARES for n in c.func.functions()))
+    given: dict[ast.expr, str] = {c.node: GIVEN for c in shared if isinstance(c.node, ast.expr) and not c.result.batches()}
+    if given:
+        facts.base = replace(facts.base, redistributed={**facts.base.redistributed, **given})
+        facts.before = facts.after = run(facts.project, replace(facts.base, batch_sources=facts.batch_sources))
+        facts.loops = [_loop(facts.before, call) for call in _backwards(facts.before)]
 
 
 def _backwards(run: Run) -> list[Call]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from ddpify.facts import library
-from ddpify.facts.assumed import WHOLE_BATCHES
+from ddpify.facts.assumed import BY_RANK_ZERO, WHOLE_BATCHES
 from ddpify.facts.batch_source import DRAW, PATHS, SLICE, BatchSource
 from ddpify.facts.interpret.literals import marked_as_sized
 from ddpify.facts.interpret.state import ELEMENT, Interpreter
@@ -55,6 +55,13 @@ def rows_of_rank(run: Interpreter, args: list[Value], result: Value) -> Value:
     run.sharded_by_script |= cuts
     shape = next((a.shape for a in args if not a.batches().isdisjoint(cuts) and a.shape is not None and a.shape.sure), None)
     return Value(frozenset(), without(result.origins, "rank", "world", "index", "from"), "sample", shape)
+
+
+def given_rows(run: Interpreter, node: ast.expr, value: Value) -> Value:
+    """This rank's rows of what a model is given, which all ranks have made alike: a batch that no loader makes."""
+    made = run.objects.new(SLICE, node, ())
+    run.memory[made, WHOLE_BATCHES] = just(Lit(BY_RANK_ZERO))
+    return Value(frozenset(), only(value.origins, *_KEPT_BY_CUTS) | {Origin("batch", made)}, "sample", value.shape)
 
 
 def read_whole(run: Interpreter, loaders: Value, by: str) -> Value:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from ddpify import comments
 from ddpify.facts import library, tensors
-from ddpify.facts.assumed import GRADED, IN_PARTS, SEVERAL_IN_PARTS, SHARE
+from ddpify.facts.assumed import GIVEN, GRADED, IN_PARTS, SEVERAL_IN_PARTS, SHARE
 from ddpify.facts.interpret import (
     assignment,
     attributes,
@@ -22,7 +22,7 @@ from ddpify.facts.interpret import (
     statements,
 )
 from ddpify.facts.interpret.assignment import reduce_in_place, wrap
-from ddpify.facts.interpret.batches import cut, gathered, read_whole
+from ddpify.facts.interpret.batches import cut, gathered, given_rows, read_whole
 from ddpify.facts.interpret.calls import changed_in_place
 from ddpify.facts.interpret.expressions import mixed_parts
 from ddpify.facts.interpret.settings import possible
@@ -189,6 +189,8 @@ class Machine(Interpreter):
         how = self.redistributed.get(node)
         if how in _GRADED:
             how = None if self.no_grad else _GRADED[how]
+        if how == GIVEN:
+            return given_rows(self, node, value)
         if how is not None and how.startswith(IN_PARTS):
             value = gathered(self, node, value, how.startswith(SEVERAL_IN_PARTS))
             return _turn(value, SHARE, node) if how.endswith(SHARE) else value

@@ -4,7 +4,8 @@ What it does: where something of a script is right for whole batches only (a los
     batches that a sampler composes, numbers of which no average is known), each rank reads its part of the batches of the loaders, and
     all ranks get the whole ones. Each rank runs the trained models on its own rows, and gets all ranks' rows of their outputs: all that
     follows is on every rank what it was on one device. Loaders that evaluate are read by rank 0; with
-    `--whole-batches from-rank-zero`, so are those that cannot be shared out.
+    `--whole-batches from-rank-zero`, so are those that cannot be shared out. Tensors of no loader, which all ranks have made alike (all of
+    the data at once), are whole already.
 Why: this is what `nn.DataParallel` does, with a process for each GPU; no rank has only its part of what the script computes.
 Safety: NOTE; only where every trained model gives one row of outputs for each of its rows, and nothing of the script is left to do then.
     Batches travel between the ranks: where that takes longer than the models do, convert with `--whole-batches never`, and answer what
@@ -19,13 +20,14 @@ from collections.abc import Collection, Iterable, Iterator
 
 from ddpify.edits import Edit, FreshName, Replace
 from ddpify.facts import batch_source, library, orders
-from ddpify.facts.assumed import BY_ALL_RANKS, BY_RANK_ZERO, IN_PARTS, SEVERAL_IN_PARTS, SHARE, AssumedEdits
+from ddpify.facts.assumed import AS_WRITTEN, BY_ALL_RANKS, BY_RANK_ZERO, GIVEN, IN_PARTS, SEVERAL_IN_PARTS, SHARE, AssumedEdits
 from ddpify.facts.interpret.collated import is_foreign
 from ddpify.facts.library.flow import with_entries
-from ddpify.facts.model import Call, Class, Func, New, Part, Tup, Value
+from ddpify.facts.model import Call, Class, Func, Lit, New, Part, Tup, Value
 from ddpify.facts.runs import Run
 from ddpify.facts.tree import arguments
 from ddpify.options import Options
+from ddpify.placement.lattice import REPLICATE
 from ddpify.placement.values import is_rows
 from ddpify.records import replace
 from ddpify.rules.base import Change, Example, Finding, Safety
@@ -90,9 +92,10 @@ def assumed(context: Context, found: Iterable[Change | Finding]) -> AssumedEdits
     """
     facts, run = context.facts, context.facts.after
     drawn = {o for o in facts.feeding if o.path == batch_source.DRAW}
+    given = {node: how for node, how in facts.base.redistributed.items() if how == GIVEN}
     if (
         context.options.batch_size == "per-rank"
-        or not facts.loaders
+        or not (facts.loaders or given)
         or not facts.models
         or drawn.union(facts.loaders) != set(facts.feeding)
     ):
@@ -120,11 +123,60 @@ def assumed(context: Context, found: Iterable[Change | Finding]) -> AssumedEdits
             shares |= dict.fromkeys(rows)
         elif not _judges(run, forward, forwards):
             return None
-    parts |= {rows: f"{parts[rows]}, {SHARE}" if rows in parts else SHARE for rows in shares}
-    loaders = {o for n in parts for o in run.value(n).batches()}.union(facts.loaders) - drawn
+    parts |= {rows: f"{parts[rows]}, {SHARE}" if rows in parts else given.get(rows, SHARE) for rows in shares}
+    loaders = {o for n in parts for o in run.value(n).batches() if o not in facts.whole_loaders}.union(facts.loaders) - drawn
+    if not parts.keys() >= given.keys():
+        return None
     editable = all(isinstance(o, New) and isinstance(o.node, ast.Call) and facts.may_edit(o.node) for o in loaders)
     by = {o.node: BY_ALL_RANKS if o in facts.loaders else BY_RANK_ZERO for o in loaders}
     return AssumedEdits(read_whole=by, redistributed=parts) if parts and editable else None
+
+
+def given(context: Context) -> AssumedEdits:
+    """What models are given in training that no loader makes, and that all ranks have made alike, is a batch of which each has rows."""
+    facts, run = context.facts, context.facts.after
+    if facts.feeding or facts.loaders:
+        return AS_WRITTEN
+    found: dict[ast.expr, str] = {}
+    for forward in {node for model in facts.models for node in model.forwards}:
+        tensors = [a for a in arguments(forward) if not _is_option(run.value(a))] if isinstance(forward, ast.Call) else []
+        if not all(_is_alike(context, a) for a in tensors):
+            return AS_WRITTEN
+        found |= dict.fromkeys(tensors, GIVEN)
+    return AssumedEdits(redistributed=found)
+
+
+def _is_option(value: Value) -> bool:
+    """Whether a value is a number, a text or a flag."""
+    return bool(value.objs) and all(isinstance(o, Lit) for o in value.objs)
+
+
+def _is_alike(context: Context, node: ast.expr) -> bool:
+    """Whether an expression is a tensor that every rank has made by itself, of the same numbers."""
+    value = context.facts.after.value(node)
+    own = any(map(value.of_kind, ("forward", "graded", "parameters", "weight"))) or _draws_in_training(context, value)
+    return not value.objs and not own and context.placement(value) == REPLICATE and _has_columns(context.facts.after, value)
+
+
+def _draws_in_training(context: Context, value: Value) -> bool:
+    """Whether something that a rank has drawn in training goes into a value."""
+    drawn = [call for of in value.of_kind("drawn") for call in context.facts.after.calls(of)]
+    return any(loop.node in context.facts.training_loops for call in drawn for loop in call.loops)
+
+
+def _has_columns(run: Run, value: Value) -> bool:
+    """Whether a tensor is known to have two dimensions or more: a single one may be that of the entries of one sample."""
+    if value.shape is None or value.shape.ndim is not None:
+        return value.shape is not None and value.shape.dims > 1
+    made_of = [given for call in run.calls(value.shape.base) for given in call.args] if isinstance(value.shape.base, ast.Call) else []
+    rows = [row for given in made_of for row in _held(run, given)] if value.shape.dims >= 0 else []
+    return bool(rows) and all(_has_entries(row) for row in rows)
+
+
+def _has_entries(value: Value) -> bool:
+    """Whether a value is a list, or an array that is made of one."""
+    lists = bool(value.objs) and all(isinstance(o, Tup) or (isinstance(o, New) and o.path == "list") for o in value.objs)
+    return lists or (not value.objs and value.shape is not None and value.shape.ndim != 0)
 
 
 def with_shares(context: Context) -> AssumedEdits | None:
@@ -197,7 +249,10 @@ def computes_alike(context: Context) -> bool:
     """Whether all ranks compute the same losses, of whole batches alone."""
     run = context.facts.after
     losses = [loss_in(run, loop.backward.node) for loop in context.facts.loops]
-    fed = [run.value(n) for n, how in context.facts.base.redistributed.items() if how.endswith(SHARE)]
+    parts = context.facts.base.redistributed.items()
+    fed = [run.value(n) for n, how in parts if how.endswith(SHARE)]
+    if any(how == GIVEN for _, how in parts) and any(_draws_in_training(context, loss) for loss in losses):
+        return False
     return (
         not context.facts.feeding
         and not any(loss.of_kind("mixed") for loss in losses)
@@ -265,7 +320,7 @@ def _in_parts(context: Context, node: ast.Call) -> Change:
     size = str(fresh) if counted is None else escaped(context.source(counted))
     several = ", several=True" * parts[node].startswith(SEVERAL_IN_PARTS)
     text = _given(context, node, f"{names['rows_of_all_ranks']}({{0}}, len({size}){several})")
-    edits: list[Edit] = [Replace(given, _given(context, given, "{0}"), (given,)) for given in rows if parts[given] == SHARE]
+    edits: list[Edit] = [Replace(given, _given(context, given, "{0}"), (given,)) for given in rows if not parts[given].startswith(IN_PARTS)]
     edits.append(Replace(node, text, (node,), (fresh,) if counted is None else ()))
     return Change(CODE, _RUN, context.tree.shown, node, tuple(edits), needs=("rows_of_rank", "rows_of_all_ranks"))
 

@@ -1,0 +1,274 @@
+"""Training on tensors that no loader makes: each rank runs the models on its rows of them."""
+
+from scripts import Script, on_three
+
+_MODEL = "nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 2))"
+_LOOP = """
+torch.manual_seed(4)
+{before}
+model = {model}
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(14):
+    optimizer.zero_grad()
+{loss}
+    loss.backward()
+    optimizer.step()
+    print("loss", "%.6f" % loss.item())
+{after}
+torch.save(model.state_dict(), "model.pt")
+"""
+_NET = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(8, 16)
+        self.last = nn.Linear(16, 2)
+
+    def forward(self, {given}):
+        {out}
+
+
+"""
+
+
+def _script(
+    loss: str = "loss = F.cross_entropy(model(x), y)",
+    model: str = _MODEL,
+    before: str = "",
+    after: str = "",
+    told: tuple[str, ...] = (),
+) -> Script:
+    lines = "\n".join(" " * 4 + line for line in loss.splitlines())
+    return Script(_LOOP.format(before=before, model=model, loss=lines, after=after), same=("loss", "right"), told=told)
+
+
+def _net(out: str, given: str = "x", told: tuple[str, ...] = (), loss: str = "loss = F.cross_entropy(model(x), y)") -> Script:
+    script = _script(loss, "Net()", told=told)
+    script.text = _NET.format(given=given, out=out) + script.text
+    return script
+
+
+SCRIPTS = {
+    **on_three(
+        {
+            "all data at once": _script(),
+            "all data at once, and an average that is weighted": _script(
+                "loss = F.cross_entropy(model(x), y, weight=torch.tensor([1.0, 3.0]))"
+            ),
+            "all data at once, and a loss over pairs": _script(
+                "out = model(x)\nloss = ((out @ out.t()) - (x @ x.t())).pow(2).mean() + out.std(0).mean()"
+            ),
+        },
+        rows=36,
+    ),
+    "all data at once, of which the ranks' parts are not equal": on_three({"": _script()}, rows=43)[""],
+    "all data at once, written out as lists": _script(
+        "loss = criterion(model(inputs), targets)",
+        "nn.Sequential(nn.Embedding(6, 5), nn.Flatten(), nn.Linear(15, 3))",
+        'sentences = ["a b c", "b c d", "c d e", "d e f", "a c e"]\n'
+        'number = {word: i for i, word in enumerate("abcdef")}\n'
+        "inputs = torch.LongTensor([[number[word] for word in s.split()] for s in sentences])\n"
+        "targets = torch.LongTensor([0, 1, 2, 0, 1])\ncriterion = nn.CrossEntropyLoss()",
+    ),
+    "all data at once, batch norm, and an evaluation of the rest": _script(
+        "loss = F.cross_entropy(model(x[:30]), y[:30])",
+        "nn.Sequential(nn.Linear(8, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Linear(16, 2))",
+        after='model.eval()\nwith torch.no_grad():\n    print("right", (model(x[30:]).argmax(1) == y[30:]).sum().item())',
+    ),
+    "all data at once, drawn without a seed": Script(
+        """
+        inputs = torch.randn(40, 8)
+        targets = (inputs.sum(1) > 0).long()
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+        for step in range(40):
+            loss = F.cross_entropy(model(inputs), targets)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        print("learned", loss.item() < 0.45)
+        """,
+        same=("learned",),
+        apart=("trajectory",),
+    ),
+    "all data at once, in a closure that is run again": Script(
+        """
+        torch.manual_seed(4)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.LBFGS(model.parameters(), lr=0.3, max_iter=4)
+        for step in range(12):
+            def closure():
+                optimizer.zero_grad()
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                return loss
+
+            optimizer.step(closure)
+        print("loss", "%.5f" % F.cross_entropy(model(x), y).item())
+        """,
+        same=("loss",),
+    ),
+    "two inputs of all data at once": _net(
+        "return self.last(torch.relu(self.first(x) + scale))", "x, scale", loss="loss = F.cross_entropy(model(x, x[:, :1] * 2), y)"
+    ),
+    "an option beside all data at once": _net(
+        "return self.last(torch.relu(self.first(x)) * (2 if double else 1))",
+        "x, double=False",
+        loss="loss = F.cross_entropy(model(x, double=True), y)",
+    ),
+    "one sample after another, each a batch": Script(
+        """
+        torch.manual_seed(4)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        for epoch in range(2):
+            total = 0.0
+            for i in range(20):
+                row = torch.tensor([[float((i * j) % 5) for j in range(8)]])
+                loss = F.cross_entropy(model(row), torch.tensor([i % 2]))
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                total += loss.item()
+            print("loss", "%.6f" % total)
+        """,
+        same=("loss",),
+    ),
+    "all data at once, and rows that meet": _net(
+        "h = torch.relu(self.first(x))\n        return self.last(h @ h.t() @ h)", told=("DDP402",)
+    ),
+    "all data at once, and a graph of its rows": _net(
+        "return self.last(adjacent @ torch.relu(self.first(x)))",
+        "x, adjacent",
+        told=("DDP402",),
+        loss="loss = F.cross_entropy(model(x, (x @ x.t()).softmax(1)), y)",
+    ),
+    "all data at once, with noise drawn for each step": _script(
+        "loss = F.cross_entropy(model(x + 0.1 * torch.randn(x.shape)), y)", told=("DDP402",)
+    ),
+    "all data at once, with noise drawn for each loss": _script("loss = F.mse_loss(model(x), torch.randn(len(x), 2))", told=("DDP402",)),
+    "one row, which is no batch": Script(
+        """
+        torch.manual_seed(4)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        for i in range(20):
+            loss = F.mse_loss(model(torch.tensor([float((i * j) % 5) for j in range(8)])), torch.tensor([0.0, 1.0]))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        """,
+        told=("DDP402",),
+    ),
+    "steps of one sequence": Script(
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.rnn = nn.LSTM(8, 6)
+                self.last = nn.Linear(6, 2)
+
+            def forward(self, x):
+                out, _ = self.rnn(x.view(len(x), 1, -1))
+                return self.last(out.view(len(x), -1))
+
+
+        torch.manual_seed(4)
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(14):
+            loss = F.cross_entropy(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        """,
+        told=("DDP402",),
+    ),
+    "a state that goes on from step to step": Script(
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.cell = nn.RNNCell(8, 6)
+                self.last = nn.Linear(6, 2)
+
+            def forward(self, x, state):
+                state = self.cell(x, state)
+                return self.last(state), state
+
+
+        torch.manual_seed(4)
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        state = torch.zeros(3, 6)
+        for step in range(14):
+            out, state = model(x[step : step + 3], state)
+            loss = F.cross_entropy(out, y[step : step + 3])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            state = state.detach()
+            print("loss", "%.6f" % loss.item())
+        """,
+        same=("loss",),
+    ),
+    "a state of two layers that goes on from step to step": Script(
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.rnn = nn.GRU(8, 6, num_layers=2, batch_first=True)
+                self.last = nn.Linear(6, 2)
+
+            def forward(self, x, state):
+                out, state = self.rnn(x, state)
+                return self.last(out[:, -1]), state
+
+
+        torch.manual_seed(4)
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        state = torch.zeros(2, 3, 6)
+        for step in range(14):
+            out, state = model(x[step : step + 9].view(3, 3, 8), state)
+            loss = F.cross_entropy(out, y[step : step + 3])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            state = state.detach()
+        """,
+        told=("DDP402",),
+    ),
+    "steps of one sequence that has no other beside it": Script(
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.rnn = nn.LSTM(8, 6, batch_first=True)
+                self.last = nn.Linear(6, 2)
+
+            def forward(self, x):
+                return self.last(self.rnn(x)[0])
+
+
+        torch.manual_seed(4)
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(14):
+            loss = F.cross_entropy(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        """,
+        told=("DDP402",),
+    ),
+    "all data at once, turned round by chance": _script(
+        "given = x.flip(1) if random.random() < 0.5 else x\nloss = F.cross_entropy(model(given), y)",
+        before="import random\nrandom.seed(1)",
+        told=("DDP402",),
+    ),
+    "all data at once, after a step by chance": _script(
+        "if random.random() < 0.5:\n    optimizer.param_groups[0]['lr'] *= 0.9\nloss = F.cross_entropy(model(x), y)",
+        before="import random\nrandom.seed(1)",
+    ),
+}
