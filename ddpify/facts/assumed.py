@@ -24,7 +24,7 @@ IN_PARTS = "in parts"
 SEVERAL_IN_PARTS = f"{IN_PARTS}, several rows for each sample"
 SHARE = "share"
 """What rows become of which a forward is given this rank's; what another forward in parts gives is gathered before."""
-GIVEN = f"of no loader, {SHARE}"
+GIVEN = "given share"
 """What a tensor becomes of which a forward is given this rank's rows, and that all ranks have made alike."""
 SHARES = ("rows_of_rank", "ddp_rows_of_rank")
 """What a converted script calls the function that takes a rank's rows."""
