@@ -58,6 +58,7 @@ class Func:
     owner: Obj | None = None
     cls: Class | None = None
     made: Stack = ()
+    place: tuple[object, ...] = field(init=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,6 +87,7 @@ class Method:
 
     of: Obj
     name: str
+    place: tuple[object, ...] = field(init=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +182,7 @@ def ordered(objs: Collection[_Kind]) -> Collection[_Kind]:
 
 
 def _known_place(obj: object) -> tuple[object, ...]:
-    if not isinstance(obj, (New, Part)):
+    if not isinstance(obj, (New, Part, Func, Method)):
         return _place(obj)
     if not hasattr(obj, "place"):
         object.__setattr__(obj, "place", _place(obj))
