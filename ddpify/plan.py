@@ -95,7 +95,7 @@ def make_plan(project: Project, options: Options, marks: Sequence[Change] = (), 
         instead = _planned(project, options, base) if base is not None else None
         if instead is not None and not _left(*instead[1:]) and whole_batches.computes_alike(instead[0]):
             context, changes, findings = instead
-    entry = project.entry
+    entry, findings = project.entry, [loss.explained(context, f) for f in findings]
     findings += [Finding("DDP204", Safety.NOTE, sentence, entry.shown, line) for line, sentence in entry.source.mended]
     if _blocked(context, findings) and not (options.draft and _trains(context, findings)):
         return Plan("convert", (), tuple(sorted(findings, key=_rank)), "", "")
@@ -408,7 +408,7 @@ def check(project: Project, plan: Plan) -> tuple[Finding, ...]:
         return () if again is None else tuple(replace(f, level=Safety.MANUAL) for f in again.findings)
     context, changes, findings = _decide(_context(project, plan.options, plan.edited))
     changes, _ = runtime_module.by_file(context, changes)
-    known = {(f.code, f.message) for f in plan.findings}
+    known = [(f.code, f.message) for f in plan.findings]
     prefixed = any(f.code == "DDP203" and f.level in (Safety.NOTE, Safety.REVIEW) for f in plan.findings)
     if prefixed:  # keys and names keep the original's prefix: the wrapper's own are meant
         kept = library.STATE_METHODS | library.NAMING_METHODS
@@ -423,6 +423,6 @@ def check(project: Project, plan: Plan) -> tuple[Finding, ...]:
         for c in changes
     ]
     findings += [*metrics.unreduced_numbers(context), *padding.waiting(context)]
-    left += [f for f in findings if f.level >= Safety.REVIEW and (f.code, f.message) not in known]
+    left += [f for f in findings if f.level >= Safety.REVIEW and not any(f.code == c and said.startswith(f.message) for c, said in known)]
     edited = {tree.shown for tree in context.tree.trees}
     return tuple(dict.fromkeys(replace(f, file=f"{f.file} (converted)") if f.file in edited else f for f in left))

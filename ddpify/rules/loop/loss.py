@@ -298,10 +298,19 @@ def _left_open(context: Context, node: ast.Call, loss: Value, obligations: tuple
     # Ranks' averaged gradients are the original's for a mean and for nothing else; counts that are known to matter may be equal by chance.
     answered_by = "" if loss.scale == "weighted" else SAME_GRADIENTS
     fix = _weighed(context, node) if loss.scale in ("weighted", "sample") else _ROWS_OF_ALL
+    return context.manual(CODE, node, why, fix, obligations, Safety.REVIEW, answered_by)
+
+
+def explained(context: Context, finding: Finding) -> Finding:
+    """A finding about a loss of which no edit is known, with where the loss stops being an average, and what else it may be."""
+    node = next((o.about for o in finding.discharges if finding.message in _REASONS.values()), None)
+    if not isinstance(node, ast.Call):
+        return finding
+    loss = join([loss_of(call) for call in context.facts.after.calls(node)])
     functions, cause = unknown.names(context, loss), doubts.cause(context, node, loss)
-    why += f"; what {unknown.listed(functions)} makes of the samples is not known" if functions and cause is None else ""
-    found = context.manual(CODE, node, why, fix, obligations, Safety.REVIEW, answered_by)
-    return replace(found, cause=cause, alternatives=_alternatives(context, node, functions, cause) if answered_by else ())
+    why = f"; what {unknown.listed(functions)} makes of the samples is not known" if functions and cause is None else ""
+    alternatives = _alternatives(context, node, functions, cause) if finding.answered_by else ()
+    return replace(finding, message=finding.message + why, cause=cause, alternatives=alternatives)
 
 
 def _alternatives(context: Context, node: ast.Call, functions: list[str], cause: Cause | None) -> tuple[Alternative, ...]:
