@@ -195,3 +195,47 @@ SCRIPTS |= {
         _ANCHORS.format(joined="stack([F.pad(m, (0, 4 - len(m))) for m in marks])"), told=("DDP402",)
     ),
 }
+
+SCRIPTS["a loss with weights of its own, of pieces of samples that were shuffled and put back"] = Script(
+    """
+    import random
+
+
+    class Groups(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale = nn.Parameter(torch.tensor(2.0))
+
+        def forward(self, points):
+            means = points.mean(1)
+            alike = self.scale * (points.reshape(SIZE * PIECES, -1) @ means.t()).view(SIZE, PIECES, means.size(0))
+            own = list(range(SIZE))
+            return (alike.logsumexp(2) - alike[own, :, own]).sum()
+
+
+    SIZE, PIECES = 4, 2
+    random.seed(1)
+    torch.manual_seed(0)
+    net, groups = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 3)), Groups()
+    sgd = torch.optim.SGD([{"params": net.parameters()}, {"params": groups.parameters()}], lr=0.05)
+    feed = DataLoader(TensorDataset(x.view(44, PIECES, 4), y), batch_size=SIZE, shuffle=True, drop_last=True)
+    for epoch in range(2):
+        total = 0
+        for rows, _ in feed:
+            rows = torch.reshape(rows, (SIZE * PIECES, rows.size(2)))
+            order = random.sample(range(SIZE * PIECES), SIZE * PIECES)
+            back = list(order)
+            for place, i in enumerate(order):
+                back[i] = place
+            points = F.normalize(net(rows[order]), dim=1)[back]
+            loss = groups(torch.reshape(points, (SIZE, PIECES, points.size(1))))
+            sgd.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(groups.parameters(), 1.0)
+            sgd.step()
+            total = total + loss.item()
+        print("total %.5f" % total)
+    print("scale %.5f" % groups.scale.item())
+    """,
+    same=("total", "scale"),
+)

@@ -6,7 +6,7 @@ import ast
 import builtins
 import io
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property
 from typing import TypeVar
 
@@ -291,10 +291,15 @@ class Context:
     @cached_property
     def forwards(self) -> frozenset[ast.AST]:
         """The functions of the project that run inside a training forward."""
-        forwards = {n for m in self.facts.models for n in m.forwards}
-        called = (c for c in self.facts.after.trace.calls if not c.no_grad and not forwards.isdisjoint(c.stack))
+        return self.inside(n for m in self.facts.models for n in m.forwards)
+
+    def inside(self, forwards: Iterable[ast.AST]) -> frozenset[ast.AST]:
+        """The functions of the project that run inside some forwards of trained models."""
+        nodes = frozenset(forwards)
+        called = (c for c in self.facts.after.trace.calls if not c.no_grad and not nodes.isdisjoint(c.stack))
         inside = {node for c in called for node in c.func.functions()}
-        return frozenset(inside | {f for m in self.facts.models for o in m.objs for f in self._forwards_of(o)})
+        models = (m for m in self.facts.models if not nodes.isdisjoint(m.forwards))
+        return frozenset(inside | {f for m in models for o in m.objs for f in self._forwards_of(o)})
 
     def _forwards_of(self, obj: Obj) -> frozenset[ast.AST]:
         forward = self.facts.after.interpreter.find(obj.cls, "forward") if isinstance(obj, New) and obj.cls is not None else None

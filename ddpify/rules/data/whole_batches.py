@@ -108,8 +108,6 @@ def assumed(context: Context, found: Iterable[Change | Finding]) -> AssumedEdits
         return None
     if any(o.path.startswith("transformers.") for model in facts.models for o in model.objs if isinstance(o, New)):
         return None  # it gives an object, with a loss in it
-    if any(_is_inside(context, item) for item in found if item.code == sizes.CODE):
-        return None
     if any(run.interpreter.is_a(o, *_GRAPHS) for o in facts.loaders):
         return None  # a batch of graphs is one graph
     forwards = {node for model in facts.models for node in model.forwards}
@@ -123,6 +121,8 @@ def assumed(context: Context, found: Iterable[Change | Finding]) -> AssumedEdits
             shares |= dict.fromkeys(rows)
         elif not _judges(run, forward, forwards):
             return None
+    if any(_is_inside(context, parts, item) for item in found if item.code == sizes.CODE):
+        return None
     parts |= {rows: f"{parts[rows]}, {SHARE}" if rows in parts else given.get(rows, SHARE) for rows in shares}
     loaders = {o for n in parts for o in run.value(n).batches() if o not in facts.whole_loaders}.union(facts.loaders) - drawn
     if not parts.keys() >= given.keys():
@@ -189,9 +189,10 @@ def with_shares(context: Context) -> AssumedEdits | None:
     return replace(base, read_whole=by) if context.options.whole_batches == "from-rank-zero" else None
 
 
-def _is_inside(context: Context, item: Change | Finding) -> bool:
-    """Whether a number that counts a batch's rows stands inside a forward, which has a part of them."""
-    places = ((context.facts.tree_of(f).shown, getattr(f, "lineno", 0), getattr(f, "end_lineno", 0)) for f in context.forwards)
+def _is_inside(context: Context, parts: Collection[ast.expr], item: Change | Finding) -> bool:
+    """Whether a number that counts a batch's rows stands inside a forward that is given a part of them."""
+    inside = context.inside(parts)
+    places = ((context.facts.tree_of(f).shown, getattr(f, "lineno", 0), getattr(f, "end_lineno", 0)) for f in inside)
     return any(file == item.file and first <= item.line <= last for file, first, last in places)
 
 
@@ -279,7 +280,7 @@ def _rows(context: Context, node: ast.Call) -> list[ast.expr]:
         value = context.facts.after.value(given)
         if any(is_foreign(context.facts.after.attribute(loader, "collate_fn")) for loader in value.batches()):
             return []  # what there is of it may be no tensor, or have nothing that could be shared out
-        made = value.scale in _MADE_OF_ROWS or bool(value.of_kind("ordered"))
+        made = value.scale in _MADE_OF_ROWS or any(map(value.of_kind, ("ordered", "reordered")))
         if is_rows(value, several=True) or (value.batches() and not value.objs and made):
             out.append(given)
         elif any(v.batches() or any(map(v.of_kind, _OF_A_BATCH)) for v in with_entries([value])):
