@@ -3986,3 +3986,61 @@ SCRIPTS["arrays that write themselves into files"] = Script(
     """,
     same=("lost",),
 )
+SCRIPTS["tables that a package writes to files of its own kinds"] = Script(
+    """
+    import time
+
+    import ledgers
+
+
+    class Log:
+        def __init__(self, path):
+            self.path, self.rows, self.saved = path, {}, time.time() - 300
+
+        def record(self, step, **numbers):
+            self.rows[step] = numbers
+            if time.time() - self.saved >= 0:
+                self.saved = time.time()
+                self.save()
+
+        def save(self):
+            ledgers.Frame.of(self.rows).to_hdf(self.path, key="log")
+
+
+    torch.manual_seed(0)
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    log = Log("log.h5")
+    for epoch in range(2):
+        for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+            sgd.zero_grad()
+            F.cross_entropy(net(rows), kinds).backward()
+            sgd.step()
+        log.record(epoch, weight=round(net.weight.sum().item(), 4))
+    page = ledgers.Frame.of(log.rows)
+    page.to_html("log.html")
+    print("rows", page.to_html().count("row"))
+    """,
+    same=("rows",),
+    stand_ins={
+        "ledgers.py": """
+class Frame:
+    @classmethod
+    def of(cls, rows):
+        found = cls()
+        found.rows = rows
+        return found
+
+    def to_hdf(self, path, key):
+        with open(path, "a") as file:
+            file.write(f"{key} {self.rows}\\n")
+
+    def to_html(self, path=None):
+        text = "".join(f"row {key} {value} " for key, value in self.rows.items())
+        if path is None:
+            return text
+        with open(path, "a") as file:
+            file.write(text)
+"""
+    },
+)

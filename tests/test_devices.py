@@ -129,6 +129,12 @@ WHOLE = {
     )
     + "    model.eval()\n    right = 0\n    with torch.no_grad():\n        for data, target in loader:\n"
     "            right += (model(data).argmax(1) == target.to(here)).sum().item()\n    print(right)\n",
+    "batches that the DataParallel of a teacher moved, which is no model that is trained": 'here = "cuda"\n'
+    "def made(taught):\n    net = nn.DataParallel(nn.Linear(8, 2)).cuda()\n    if not taught:\n"
+    "        for weight in net.parameters():\n            weight.requires_grad_(False)\n    return net\n"
+    + TRAINING.replace("model = nn.Linear(8, 2).to(here)", "model, teacher = made(True), made(False)").replace(
+        "model(data.to(here)), target.to(here))", "model(data), target.cuda()) + F.mse_loss(model(data), teacher(data))"
+    ),
     "a draw on the device that steers": 'here = "cuda" if torch.cuda.is_available() else "cpu"\n'
     + TRAINING.replace(
         "        optimizer.step()",

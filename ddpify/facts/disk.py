@@ -59,8 +59,8 @@ def touches(call: Call) -> Iterator[Touch]:
     if not call.func.paths() and isinstance(function, ast.Attribute):
         if function.attr in files.OF_PATHS:
             yield Touch(files.OF_PATHS[function.attr], call, function.value)
-        elif function.attr in files.WRITTEN_TO_PATHS:
-            yield from _argument_touch(call, "write", 0, "path_or_buf")
+        elif function.attr in files.WRITTEN_TO_PATHS | files.RENDERED:
+            yield from _argument_touch(call, "write", 0, next((k for k in files.WRITTEN_BY if k in call.keywords), ""))
         elif effects.saves_itself(call):
             yield from _argument_touch(call, "write", 0, "fp")
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from ddpify.facts.collect import Facts
 from ddpify.facts.fetched import fetches
-from ddpify.facts.library import clips
+from ddpify.facts.library import clips, files
 from ddpify.facts.library import effects as rows
 from ddpify.facts.library.row import row_of
 from ddpify.facts.model import Call, Ext, Func, Lit, Method, New, Obj, Part, Store, Value, library_bases
@@ -69,7 +69,8 @@ def _effect_of_name(call: Call) -> rows.Effect | None:
     compiled = method == "save" and any(isinstance(o, Method) and isinstance(o.of, New) and o.of.cls is not None for o in call.func.objs)
     moved = method in ("rename", "replace", "rmdir") and any(p.startswith("pathlib.") for p in call.receiver.kinds())
     named = method != "dump" or _is_text(call)  # numpy's arrays, not what shows or logs something
-    writes_itself = method in rows.WRITING_METHODS and named and not known and not literal
+    rendered = method in files.RENDERED and bool(call.args or call.keywords.keys() & set(files.WRITTEN_BY))
+    writes_itself = (rendered or (method in rows.WRITING_METHODS and named)) and not known and not literal
     # a network that was compiled by torch.jit: its class has no method `save`
     if writes_itself or compiled or saves_itself(call) or (method in rows.PATH_METHODS and not known) or moved:
         return "file"

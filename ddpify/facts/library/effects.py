@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from ddpify.facts.library.files import WRITTEN_TO_PATHS
+
 Effect = Literal["print", "file", "folder"]
 
 _HANDLERS = "FileHandler handlers.RotatingFileHandler handlers.TimedRotatingFileHandler handlers.WatchedFileHandler".split()
@@ -108,9 +110,7 @@ COMMUNICATES = tuple("torch.distributed. random. numpy.random. torch.rand torch.
 CONSOLE_METHODS = {"rich.": frozenset(("print", "log", "rule", "print_json")), "pprint.": frozenset(("pprint",))}
 LOG_METHODS = frozenset(_LOG_LEVELS)
 SHOWING_METHODS = frozenset(("print_trainable_parameters",))  # of peft's models
-WRITING_METHODS = frozenset(
-    ("to_csv", "to_json", "to_pickle", "savefig", "save_pretrained", "imsave", "to_excel", "to_parquet", "write_png", "dump", "tofile")
-)
+WRITING_METHODS = WRITTEN_TO_PATHS.union(("imsave", "write_png", "dump", "to_sql"))
 HANDLE_METHODS = frozenset(("write", "writelines", "writerow", "writerows"))
 DUMPS = frozenset(("json.dump", "yaml.dump", "yaml.safe_dump", "pickle.dump"))
 PATH_METHODS = frozenset(("write_text", "write_bytes", "touch", "unlink"))

@@ -129,4 +129,12 @@ OF_PATHS: dict[str, Kind] = {
     **dict.fromkeys(("exists", "is_file", "is_dir"), "look"),
     "iterdir": "list",
 }
-WRITTEN_TO_PATHS = frozenset(("to_csv", "to_json", "to_pickle", "to_excel", "to_parquet", "savefig", "save_pretrained", "tofile"))
+# of a table, a figure, a map, a clip; `RENDERED` ones give a text where they are given no path
+WRITTEN_TO_PATHS = frozenset(
+    """
+        to_csv to_json to_pickle to_excel to_parquet to_hdf to_feather to_stata to_orc to_msgpack to_file savefig save_pretrained tofile
+        write_html write_image write_gif write_videofile
+    """.split()
+)
+RENDERED = frozenset(("to_html", "to_latex", "to_markdown"))
+WRITTEN_BY = ("path_or_buf", "path", "buf", "excel_writer", "fname", "filename", "file")  # keywords of their paths

@@ -11,6 +11,7 @@ from ddpify.facts.model import New
 from ddpify.facts.tree import names_read, names_stored, walked
 from ddpify.rules.base import Change, Finding
 from ddpify.rules.context import Context
+from ddpify.rules.model import dataparallel
 
 CODE = "DDP203"
 _WHY = "DataParallel moved its inputs to the device; the model itself needs them there"
@@ -38,10 +39,10 @@ def moved(context: Context) -> Iterator[Change | Finding]:
 
 
 def _through_dataparallel(context: Context, node: ast.Call) -> frozenset[New]:
-    """The DataParallel that a call may have been made through, where it is made of the model inside from here on."""
+    """The DataParallel that a call may have been made through, where the model inside is called from here on, trained or not."""
     called = context.facts.before.value(node.func)
     wrappers = frozenset(o for o in called.instances() if o.path == library.DATAPARALLEL)
-    known = called.objs == called.instances() and context.facts.model_of(context.facts.after.value(node.func)) is not None
+    known = called.objs == called.instances() and not any(dataparallel.stays(context, o.node) for o in wrappers)
     return wrappers if known else frozenset()
 
 
