@@ -4598,3 +4598,23 @@ SCRIPTS["two networks, one of which judges the other, and a number that fades"] 
     """,
     told=("DDP404",),
 )
+SCRIPTS["what is added up from 0 on, with its sign turned"] = Script(
+    """
+    torch.manual_seed(0)
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.01)
+    feed = DataLoader(TensorDataset(x, y), batch_size=6)
+    for epoch in range(2):
+        seen = 0.0
+        for rows, kinds in feed:
+            gain = 0.0
+            for scale in (1, 2):
+                gain = gain - F.cross_entropy(net(rows) * scale, kinds, reduction="sum")
+            sgd.zero_grad()
+            (-gain).backward()
+            sgd.step()
+            seen += gain.item()
+        print("loss %.5f" % (-seen / len(feed.dataset)))
+    """,
+    same=("loss",),
+)

@@ -118,7 +118,8 @@ def update(run: Interpreter, obj: Obj, value: Value) -> None:
 def evaluate_unary(run: Interpreter, node: ast.UnaryOp) -> Value:
     """`-a`, `not a`."""
     inner = run.expression(node.operand)
-    if isinstance(node.op, ast.USub) and isinstance(literal(inner), (int, float)):
+    known = not inner.origins and inner.scale is None  # and not what a loop may have added up, from 0 on
+    if isinstance(node.op, ast.USub) and known and isinstance(literal(inner), (int, float)):
         return just(Lit(-literal(inner), id(node)))  # type: ignore[operator]
     if isinstance(node.op, ast.Not):
         return Value(frozenset(), inner.origins | sources_of(inner), tensors.any_function([inner]))
