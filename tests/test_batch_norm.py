@@ -283,7 +283,7 @@ for epoch in range(2):
 @pytest.mark.parametrize(
     ("forwards", "noted"),
     [
-        ("scores = net(rows) if epoch else net(rows * 0.5)", True),
+        ("scores = net(rows) if epoch else net(rows * 0.5)", False),
         ("scores = net(rows) + net(rows * 0.5)", True),
         ("if epoch:\n            scores = net(rows)\n        else:\n            scores = net(rows * 0.5)", False),
         ("if epoch:\n            scores = net(rows)\n        if not epoch:\n            scores = net(rows * 0.5)", True),

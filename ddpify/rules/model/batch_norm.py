@@ -196,13 +196,20 @@ def _forwards_twice(context: Context, model: TrainedModel) -> bool:
 
 
 def _apart(context: Context, first: ast.AST, second: ast.AST) -> bool:
-    """Whether two nodes stand in the two branches of one `if`."""
-    tree = context.facts.tree_of(first)
-    if context.facts.tree_of(second) is not tree:
+    """Whether two nodes stand in the two branches of one `if`, or of one `a if test else b`."""
+    if context.facts.tree_of(second) is not context.facts.tree_of(first):
         return False
-    ways = {up: child for child, up in itertools.pairwise((first, *tree.ancestors(first))) if isinstance(up, ast.If)}
-    others = {up: child for child, up in itertools.pairwise((second, *tree.ancestors(second))) if isinstance(up, ast.If)}
-    return any((ways[up] in up.body) is not (others[up] in up.body) for up in ways.keys() & others.keys())
+    ways, others = (dict(_branches(context, node)) for node in (first, second))
+    return any({ways[up], others[up]} == {"body", "orelse"} for up in ways.keys() & others.keys())
+
+
+def _branches(context: Context, node: ast.AST) -> Iterator[tuple[ast.AST, str]]:
+    """The choices around a node, with the name of the branch of each that it stands in; empty for the test."""
+    for child, up in itertools.pairwise((node, *context.facts.tree_of(node).ancestors(node))):
+        if isinstance(up, ast.If):
+            yield up, "body" if child in up.body else "orelse" if child in up.orelse else ""
+        elif isinstance(up, ast.IfExp):
+            yield up, "body" if child is up.body else "orelse" if child is up.orelse else ""
 
 
 def _is_setting(context: Context, obj: Obj) -> bool:
