@@ -4044,3 +4044,41 @@ class Frame:
 """
     },
 )
+SCRIPTS["traces of a profiler, and a message to a server"] = Script(
+    """
+    import requests
+    from torch.profiler import ProfilerActivity, profile, schedule, tensorboard_trace_handler
+
+
+    def step(rows, kinds):
+        sgd.zero_grad()
+        F.cross_entropy(net(rows), kinds).backward()
+        sgd.step()
+
+
+    torch.manual_seed(0)
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+    with profile(
+        activities=[ProfilerActivity.CPU],
+        schedule=schedule(wait=1, warmup=1, active=1, repeat=1),
+        on_trace_ready=tensorboard_trace_handler("traces", use_gzip=True),
+    ) as watch:
+        for rows, kinds in feed:
+            step(rows, kinds)
+            watch.step()
+    with profile(activities=[ProfilerActivity.CPU]) as watch:
+        for rows, kinds in feed:
+            step(rows, kinds)
+    watch.export_chrome_trace("trace.json.gz")
+    requests.post("https://example.org/messages", data={"text": "done"}, timeout=3)
+    """,
+    stand_ins={
+        "requests.py": """
+def post(url, data, timeout):
+    with open("sent.txt", "a") as file:
+        file.write(data["text"])
+"""
+    },
+)

@@ -48,7 +48,7 @@ def _effect_of_object(func: Method | Part) -> rows.Effect | None:
     root = maker(func)
     if root is None:
         return None
-    if is_writer(root) or root.path.startswith(rows.DRAWN):
+    if is_writer(root) or root.path.startswith(rows.DRAWN) or func.name in rows.FILE_METHODS.get(root.path, ()):
         return "file"
     if isinstance(func, Part):
         return None

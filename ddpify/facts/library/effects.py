@@ -28,7 +28,7 @@ _WRITES = """
     soundfile.write torchaudio.save scipy.io.wavfile.write torchvision.io.write_png torchvision.io.write_jpeg torchvision.io.write_video
     safetensors.torch.save safetensors.torch.save_file safetensors.torch.save_model cv2.imwrite cv2.imwritemulti imageio matplotlib seaborn
     shutil os.remove os.removedirs os.rename os.renames os.replace os.unlink os.rmdir os.system
-    subprocess.call subprocess.check_call subprocess.run
+    subprocess.call subprocess.check_call subprocess.run requests.post requests.put requests.patch requests.delete
     wandb torch_geometric.logging.init_wandb tensorboard_logger mlflow neptune comet_ml clearml
 """.split()
 _NONE = """
@@ -77,7 +77,7 @@ STORES = {
 
 # ------------------------------------------------------------------------------------------------ objects that write or show
 
-WRITERS = tuple("SummaryWriter tensorboard_logger.Logger FileWriter Visdom aim.Run Task.init mlflow.start_run".split())
+WRITERS = tuple("SummaryWriter tensorboard_logger.Logger FileWriter Visdom aim.Run Task.init mlflow.start_run tensorboard_trace_handler".split())
 SWITCHES = {  # what opens a run of a tracker, and the argument that makes it do nothing
     "wandb.init": ("mode", '"disabled"'),
     "neptune.init_run": ("mode", '"debug"'),
@@ -108,9 +108,12 @@ COMMUNICATES = tuple("torch.distributed. random. numpy.random. torch.rand torch.
 # ------------------------------------------------------------------------------------------------ methods, by their names
 
 CONSOLE_METHODS = {"rich.": frozenset(("print", "log", "rule", "print_json")), "pprint.": frozenset(("pprint",))}
+FILE_METHODS = {"torch.profiler.ExecutionTraceObserver": frozenset(("register_callback",))}
 LOG_METHODS = frozenset(_LOG_LEVELS)
 SHOWING_METHODS = frozenset(("print_trainable_parameters",))  # of peft's models
-WRITING_METHODS = WRITTEN_TO_PATHS.union(("imsave", "write_png", "dump", "to_sql"))
+WRITING_METHODS = WRITTEN_TO_PATHS.union(
+    "imsave write_png dump to_sql export_chrome_trace export_stacks export_memory_timeline".split()  # the last ones are a profiler's
+)
 HANDLE_METHODS = frozenset(("write", "writelines", "writerow", "writerows"))
 DUMPS = frozenset(("json.dump", "yaml.dump", "yaml.safe_dump", "pickle.dump"))
 PATH_METHODS = frozenset(("write_text", "write_bytes", "touch", "unlink"))

@@ -154,7 +154,7 @@ ROWS: dict[str, Rule] = {
     "torch.utils.checkpoint.checkpoint": _computed_again,
     "torch.utils.data": uncalled,
     "torch.utils.data.random_split": _random_split,
-    **dict.fromkeys(("torch.load", "torch.device", "torch.hub", "torch.optim"), instance),
+    **dict.fromkeys(("torch.load", "torch.device", "torch.hub", "torch.optim", "torch.profiler"), instance),
     **dict.fromkeys(("torch.cuda", "torch.backends"), computed),
     "torch.multiprocessing": cased(array_function, called_later),
     **{f"torch.multiprocessing.{name}": _spawned for name in ("spawn", "spawn.spawn", "start_processes")},
