@@ -16,7 +16,7 @@ class _Model(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.words, self.fc = nn.Embedding(9, 8), nn.Linear(8, 4)
+        self.words, self.fc = nn.Embedding(9, 8), nn.Linear(8, 9)
 
     @classmethod
     def from_pretrained(cls, name):
@@ -28,7 +28,7 @@ class _Model(nn.Module):
         loss = None
         if labels is not None:
             scores, targets = logits[:, : -1 if self.shift else None], labels[:, self.shift :]
-            loss = nn.functional.cross_entropy(scores.reshape(-1, 4), targets.reshape(-1))
+            loss = nn.functional.cross_entropy(scores.reshape(-1, 9), targets.reshape(-1))
         if not return_dict:
             return loss, logits
         return Output(loss=loss, logits=logits)
@@ -83,10 +83,22 @@ for epoch in range(3):
 """
 
 
-def _script(body: str, model: str = "BertForTokenClassification", told: tuple[str, ...] = ()) -> Script:
+def _script(body: str, model: str = "BertForTokenClassification", told: tuple[str, ...] = (), padded: bool = False) -> Script:
     lines = "\n".join(f"        {line}" for line in body.splitlines())
-    return Script(_HEAD.format(model=model, body=lines), ("tags",) if not told else (), told=told, stand_ins={"transformers.py": _TAGGERS})
+    text = _HEAD.format(model=model, body=lines)
+    if padded:
+        text = text.replace("\n\nfeed = ", _PADDED).replace("drop_last=True", "drop_last=True, collate_fn=padded")
+    return Script(text, ("tags",) if not told else (), told=told, stand_ins={"transformers.py": _TAGGERS})
 
+
+_PADDED = """
+
+def padded(samples):
+    rows = [sample["ids"][: 3 + int(sample["ids"][0]) % 5] for sample in samples]
+    return {"ids": nn.utils.rnn.pad_sequence(rows, batch_first=True)}
+
+
+feed = """
 
 _READ = "outputs = net(**batch)\nloss = outputs.loss"
 _OF_MODELS = {
@@ -102,6 +114,12 @@ _OF_MODELS = {
         "outputs = net(**batch)\nloss = outputs.loss\nif step % 3 == 0:\n    print('so far', outputs.loss.item())"
     ),
     "a language model, which tells each token from those before it": _script(_READ, "GPT2LMHeadModel"),
+    "a language model that tells its inputs": _script(
+        'outputs = net(batch["ids"], labels=batch["ids"].clone())\nloss = outputs.loss', "GPT2LMHeadModel"
+    ),
+    "a language model that tells its inputs, which are padded": _script(
+        'outputs = net(batch["ids"], labels=batch["ids"])\nloss = outputs.loss', "GPT2LMHeadModel", ("DDP402",), padded=True
+    ),
     "a tagger with other targets by then": _script(
         'labels = batch["labels"]\noutputs = net(batch["ids"], labels=labels)\nlabels = labels[:, :2]\nloss = outputs.loss',
         told=("DDP402",),

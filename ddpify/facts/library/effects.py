@@ -77,7 +77,9 @@ STORES = {
 
 # ------------------------------------------------------------------------------------------------ objects that write or show
 
-WRITERS = tuple("SummaryWriter tensorboard_logger.Logger FileWriter Visdom aim.Run Task.init mlflow.start_run tensorboard_trace_handler".split())
+WRITERS = tuple(
+    "SummaryWriter tensorboard_logger.Logger FileWriter Visdom aim.Run Task.init mlflow.start_run tensorboard_trace_handler".split()
+)
 SWITCHES = {  # what opens a run of a tracker, and the argument that makes it do nothing
     "wandb.init": ("mode", '"disabled"'),
     "neptune.init_run": ("mode", '"debug"'),

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from ddpify.facts.model import Value
 from ddpify.facts.origins import Origin, without
+from ddpify.facts.tree import same
 from ddpify.placement.shape import Scale, Shape
 
 _VALID = "({0} != -100).sum()"
@@ -25,6 +26,7 @@ _SEQUENCE_TO_SEQUENCE = """
 _DECODERS = "Bart BigBirdPegasus Blenderbot BlenderbotSmall MBart Marian Mvp PLBart Pegasus TrOCR Whisper".split()
 _COMPARED = "compared"  # images with texts, each with those of all other samples of the batch
 _COMPARING = "AlignModel AltCLIPModel CLIPModel ChineseCLIPModel ClapModel Siglip2Model SiglipModel XCLIPModel".split()
+_COPIES = frozenset(("clone", "detach", "contiguous", "long"))
 _OF_SAMPLES = ("Sequence", "Image", "Audio", "Video")  # classified as a whole: a row of scores for each
 _LOSSES: dict[str, str] = {
     **{f".{name}": _COMPARED for name in _COMPARING},
@@ -47,12 +49,21 @@ _LOSSES: dict[str, str] = {
 
 
 class Labelled(NamedTuple):
-    """The call of a model that computes its loss: how that averages over labels, the class, and whether labels were given."""
+    """The call of a model that computes its loss: how that averages over labels, the class, and whether labels were given.
+
+    `inputs` says that the labels are the inputs: as these number the rows of an embedding, none is left out, not even padding.
+    """
 
     call: ast.Call
     over: str
     path: str
     given: bool | None  # None: they may be in a dict
+    inputs: bool
+
+    @property
+    def counted(self) -> bool:
+        """Whether the loss is an average over those labels that count."""
+        return bool(self.over) and not self.inputs
 
 
 def labelled(path: str, call: ast.Call, given: frozenset[str]) -> Origin | None:
@@ -61,7 +72,20 @@ def labelled(path: str, call: ast.Call, given: frozenset[str]) -> Origin | None:
         return None
     over = None if "ProphetNet" in path else next((over for text, over in _LOSSES.items() if text in path), None)
     labels = True if "labels" in given else None if "**" in given else False
-    return None if over is None else Origin("labelled", Labelled(call, over, path, labels))
+    return None if over is None else Origin("labelled", Labelled(call, over, path, labels, _given_inputs(call)))
+
+
+def _given_inputs(call: ast.Call) -> bool:
+    """Whether the labels that a model is given are its inputs: `model(ids, labels=ids)`, `model(**batch, labels=batch["input_ids"])`."""
+    named = {k.arg: k.value for k in call.keywords}
+    labels, inputs = named.get("labels"), named.get("input_ids", call.args[0] if call.args else None)
+    while isinstance(labels, ast.Call) and isinstance(labels.func, ast.Attribute) and labels.func.attr in _COPIES and not labels.args:
+        labels = labels.func.value
+    match labels:
+        case ast.Subscript(value=batch, slice=ast.Constant(value="input_ids")) | ast.Attribute(value=batch, attr="input_ids"):
+            if inputs is None and None in named:
+                return same(batch, named[None])
+    return labels is not None and inputs is not None and same(labels, inputs)
 
 
 def output_of(base: Value, name: str) -> Value:
@@ -79,9 +103,10 @@ def output_of(base: Value, name: str) -> Value:
         shape = Shape(None, dims.pop()) if len(dims) == 1 and base.scale == "sample" else base.shape
         return Value(frozenset(), origins, base.scale, shape)
     scale: Scale = "other" if base.scale != "sample" or any(c.given is False for c in calls) else "mean"
-    if scale == "mean" and any(c.over for c in calls):
+    if scale == "mean" and any(c.counted for c in calls):
         scale = "weighted"
-    return Value(frozenset(), origins | {Origin("valid", c) for c in calls if c.over}, scale, Shape())
+    marks = {Origin("valid" if c.counted else "tokens", c) for c in calls if c.over}
+    return Value(frozenset(), origins | marks, scale, Shape())
 
 
 def first_output_of(base: Value) -> Value:

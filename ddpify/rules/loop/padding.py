@@ -26,7 +26,10 @@ _OF_COUNTS = frozenset(("clamp", "clamp_min", "float", "to", "type_as", "double"
 
 def averages_over_padding(context: Context, loss: Value, node: ast.Call) -> bool:
     """Whether batches are padded and a loss averages over all entries, those of the padding too."""
-    if not coupled_losses.pads(context, loss) and not _padded_by_hand(context, loss):
+    pads = coupled_losses.pads(context, loss)
+    if loss.of_kind("tokens") and (pads or coupled_losses.may_vary_in_shape(context, loss)):
+        return True
+    if not pads and not _padded_by_hand(context, loss):
         return False
     losses = _torch_losses(context)
     if losses & _OF_ENTRIES:

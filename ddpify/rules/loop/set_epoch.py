@@ -204,7 +204,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
 
 
 def _needs_nothing(context: Context, loader: New) -> bool:
-    """Whether a loader is left alone: it keeps one order, has no distributed sampler, as a stream has none, or the script sets its epoch."""
+    """Whether a loader is left alone: it keeps its order, has no distributed sampler, as a stream has none, or its epoch is set."""
     known = refused(context, loader) or not epoch_of(context, loader)
     return known or keeps_order(context, loader) or _sets_epoch(context, loader)
 
