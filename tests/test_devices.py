@@ -275,3 +275,11 @@ def test_a_choice_of_devices_is_made_before_they_are_asked_for_or_told(tmp_path:
     environment = {k: v for k, v in os.environ.items() if k not in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "CUDA_VISIBLE_DEVICES")}
     ran = subprocess.run([sys.executable, "train.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
     assert (ran.returncode == 0) is not told, ran.stderr
+
+
+def test_a_model_that_is_made_and_moved_for_each_fold_is_moved_once(tmp_path: Path) -> None:
+    each = textwrap.indent(TRAINING, "    ")
+    done = _converted(tmp_path, f'here = torch.device("cuda" if torch.cuda.is_available() else "cpu")\nfor fold in range(2):\n{each}')
+    assert done.code.count("model.to(") == 0
+    assert "    model = nn.Linear(8, 2).to(here)\n    model = DistributedDataParallel(model" in done.code
+    assert done.exit_code == 0, done.findings

@@ -15,7 +15,9 @@ def move(context: Context, objs: frozenset[Obj], name: str, at: ast.stmt) -> tup
     first = first_run(facts, facts.models, objs)
     around = run.around(objs)
     moves = [c for c in run.trace.calls if run.unwrap(c.receiver) & around and _to_device(context, c)]
-    early = [c for c in moves if c.order < first and not any(loop.node in facts.training_loops for loop in c.loops)]
+    made = {loop.node for o in objs if isinstance(o, New) for c in run.calls(o.node) for loop in c.loops}  # such as one over folds
+    training = facts.training_loops - made
+    early = [c for c in moves if c.order < first and not any(loop.node in training for loop in c.loops)]
     if not moves or early:
         return "", ()
     device, needs = context.device_at(at)
