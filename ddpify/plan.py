@@ -13,6 +13,7 @@ from ddpify.facts import averaged, collect, initialize, library, wrap_places
 from ddpify.facts.assumed import AS_WRITTEN, AssumedEdits
 from ddpify.facts.collect import Facts
 from ddpify.facts.tree import value_of_line
+from ddpify.facts.unnamed import unnamed
 from ddpify.launchers import start
 from ddpify.launchers.spawn import Spawned
 from ddpify.options import Options
@@ -307,6 +308,7 @@ def _unreached(context: Context) -> list[Finding]:
     facts = context.facts
     reached = {loop.backward.node for loop in facts.loops}
     out = []
+    idle = unnamed(facts.trees["__main__"], facts.trees.values()) if reached else frozenset()
     for tree in facts.trees.values() if not reached else [facts.trees["__main__"]]:
         for node in tree.nodes():
             if (
@@ -317,6 +319,11 @@ def _unreached(context: Context) -> list[Finding]:
                 and tree.statement(node) not in facts.before.trace.visited
                 and node.func.value is not None
             ):
+                unused = idle.intersection(tree.ancestors(node))
+                if unused:
+                    why = "nothing runs what this is defined in, so that it is left as it is"
+                    out.append(context.manual("DDP900", min(unused, key=lambda n: n.lineno), why, level=Safety.NOTE))
+                    continue
                 out.append(
                     context.manual(
                         "DDP900",

@@ -2602,3 +2602,49 @@ SCRIPTS["a rate that a function lowers where an evaluation of all ranks brings n
         best = max(found, best)
     """
 )
+SCRIPTS["training functions of earlier attempts, which nothing runs any more"] = Script(
+    """
+    def old_step(net, sgd, rows, kinds):
+        loss = F.cross_entropy(net(rows), kinds)
+        loss.backward()
+        sgd.step()
+
+
+    class OldTrainer:
+        def train(self, net, sgd, feed):
+            for rows, kinds in feed:
+                old_step(net, sgd, rows, kinds)
+
+
+    def train(net, sgd, feed):
+        for rows, kinds in feed:
+            sgd.zero_grad()
+            F.cross_entropy(net(rows), kinds).backward()
+            sgd.step()
+
+
+    torch.manual_seed(0)
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        train(net, sgd, DataLoader(TensorDataset(x, y), batch_size=4))
+    """
+)
+SCRIPTS["a training function that a text finds"] = Script(
+    """
+    def small_steps(net, sgd, rows, kinds):
+        sgd.zero_grad()
+        F.cross_entropy(net(rows), kinds).backward()
+        sgd.step()
+
+
+    torch.manual_seed(0)
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4):
+        sgd.zero_grad()
+        F.cross_entropy(net(rows), kinds).backward()
+        sgd.step()
+        globals()["_".join(("small", "steps"))](net, sgd, rows, kinds)
+    """
+)
