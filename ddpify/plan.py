@@ -319,10 +319,10 @@ def _unreached(context: Context) -> list[Finding]:
                 and tree.statement(node) not in facts.before.trace.visited
                 and node.func.value is not None
             ):
-                unused = idle.intersection(tree.ancestors(node))
-                if unused:
+                unused = next((up for up in tree.ancestors(node) if up in idle), None)
+                if unused is not None:
                     why = "nothing runs what this is defined in, so that it is left as it is"
-                    out.append(context.manual("DDP900", min(unused, key=lambda n: n.lineno), why, level=Safety.NOTE))
+                    out.append(context.manual("DDP900", unused, why, level=Safety.NOTE))
                     continue
                 out.append(
                     context.manual(
