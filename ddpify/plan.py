@@ -23,10 +23,10 @@ from ddpify.records import dataclass, field, replace
 from ddpify.rules import registry
 from ddpify.rules.base import Change, Claim, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
-from ddpify.rules.data import evaluation, whole_batches
+from ddpify.rules.data import batch_size, evaluation, whole_batches
 from ddpify.rules.loop import carried, decisions, loss, metrics, padding, settings
 from ddpify.rules.precision import apex_version, removal
-from ddpify.rules.process import cuda_visible_devices, local_rank, relaunch, runtime_module, setup, spawn
+from ddpify.rules.process import local_rank, relaunch, runtime_module, setup, spawn
 from ddpify.rules.process.runtime_module import NewFile
 from ddpify.rules.refuse import verdict
 
@@ -405,7 +405,7 @@ def command(context: Context) -> str:
     """The command that runs the result."""
     facts = context.facts
     use_env = local_rank.needs_environment(facts.project, facts.edited, facts.after.trace.visited)
-    return start.command(context.options.starts, cuda_visible_devices.devices(context), use_env, facts.project.runs)
+    return start.command(context.options.starts, batch_size.devices(context), use_env, facts.project.runs)
 
 
 def check(project: Project, plan: Plan) -> tuple[Finding, ...]:

@@ -774,6 +774,9 @@ def run(trains):
 """
 
 DATA = {
+    "three chosen devices, of which two can share a batch": whole(
+        'import os\n\nos.environ["CUDA_VISIBLE_DEVICES"] = "0,1,2"\n' + HEAD + SET_UP + LOOP
+    ),
     "arguments of a loader that are not written out": piece("data", "given = (train_set, 32)\nloader = DataLoader(*given)\n"),
     "a data set that is not written out": piece(
         "data", "def options():\n    return {'dataset': train_set, 'batch_size': 32}\n\nloader = DataLoader(**options())\n"

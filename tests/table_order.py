@@ -409,3 +409,26 @@ SCRIPTS["a rate made of the epoch's number, handed to what trains an epoch witho
         learn(batches, rate)
     """
 )
+SCRIPTS["devices that are chosen among the imports"] = Script(
+    """
+    os.environ["CUDA_VISIBLE_DEVICES"] = "0"
+    from nets import Net
+
+
+    def train(gpu):
+        torch.manual_seed(0)
+        net = Net()
+        net.cuda(gpu)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4):
+                sgd.zero_grad()
+                F.cross_entropy(net(rows.cuda(gpu)), kinds.cuda(gpu)).backward()
+                sgd.step()
+
+
+    if __name__ == "__main__":
+        train(0)
+    """,
+    files={"nets.py": "from torch import nn\n\n\nclass Net(nn.Linear):\n    def __init__(self):\n        super().__init__(8, 2)\n"},
+)

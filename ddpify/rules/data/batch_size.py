@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import Replace
 from ddpify.facts.manual_batches import parts_of
-from ddpify.facts.model import Lit, Part
+from ddpify.facts.model import Lit, New, Part
 from ddpify.facts.tree import last_name
 from ddpify.rules.base import DIVIDED_BATCHES, Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
@@ -242,31 +242,50 @@ def _of_this_rank(context: Context, node: ast.Attribute) -> bool:
     return False
 
 
-def _indivisible(context: Context) -> Iterator[Finding]:
-    """Literal or default batch sizes that the ranks of the usual command cannot share."""
+def devices(context: Context) -> str | None:
+    """The devices of the run command: as many of those that the script chose as can share batches that no option sizes, if two can."""
+    chosen = cuda_visible_devices.devices(context)
+    names = chosen.split(",") if chosen and context.options.starts != "spawn" else []
+    sizes = [size for _, option, size in _sizes(context) if not option]
+    fitting = (n for n in range(len(names), 1, -1) if not any(size % n for size in sizes))
+    return ",".join(names[: next(fitting, len(names))]) or chosen
+
+
+def _sizes(context: Context) -> Iterator[tuple[New, str | None, int]]:
+    """The batch sizes of the training loaders that are literals, or the defaults of options, with the option."""
     run = context.facts.after
-    devices = cuda_visible_devices.devices(context)
-    ranks = len(devices.split(",")) if devices else 2
-    shared = "two" if ranks == 2 else ranks
     for loader in dict.fromkeys((*context.facts.loaders, *context.facts.feeding)):
         for obj in run.attribute(loader, "batch_size").objs:
             literal = (None, obj.value) if isinstance(obj, Lit) else (None, None)
             option, size = _default(context, obj.name) if isinstance(obj, Part) else literal
-            if type(size) is not int or size % ranks == 0:
-                continue
-            finding = f"a batch of {size} cannot be divided among {shared} ranks; the script then stops"
-            fix = "train with a batch size that the number of ranks divides, or give each rank one of its own: --batch-size per-rank"
-            if option:  # the script is right as it stands: whoever runs it chooses the size
-                finding = f"by default {option} is {size}, which cannot be divided among {shared} ranks: the script then stops"
-                fix = f"run it with a {option} that the number of ranks divides, or give each rank one of its own: --batch-size per-rank"
-            yield context.manual(
-                CODE,
-                loader.node,
-                finding,
-                fix,
-                level=Safety.REVIEW if not option and (size == 1 or ranks != 2) else Safety.NOTE,
-                answered_by=DIVIDED_BATCHES,  # the size is the script's own, or what its arguments say
-            )
+            if type(size) is int:
+                yield loader, option, size
+
+
+def _indivisible(context: Context) -> Iterator[Finding]:
+    """Literal or default batch sizes that the ranks of the usual command cannot share."""
+    chosen, used = cuda_visible_devices.devices(context), devices(context)
+    ranks = len(used.split(",")) if used else 2
+    shared = "two" if ranks == 2 else ranks
+    for loader, option, size in _sizes(context):
+        if size % ranks == 0:
+            if chosen and used != chosen and size % (wanted := len(chosen.split(","))):
+                why = f"a batch of {size} cannot be divided among {wanted} ranks: the command starts {ranks} of them"
+                yield context.manual(CODE, loader.node, why, level=Safety.NOTE)
+            continue
+        finding = f"a batch of {size} cannot be divided among {shared} ranks; the script then stops"
+        fix = "train with a batch size that the number of ranks divides, or give each rank one of its own: --batch-size per-rank"
+        if option:  # the script is right as it stands: whoever runs it chooses the size
+            finding = f"by default {option} is {size}, which cannot be divided among {shared} ranks: the script then stops"
+            fix = f"run it with a {option} that the number of ranks divides, or give each rank one of its own: --batch-size per-rank"
+        yield context.manual(
+            CODE,
+            loader.node,
+            finding,
+            fix,
+            level=Safety.REVIEW if not option and (size == 1 or ranks != 2) else Safety.NOTE,
+            answered_by=DIVIDED_BATCHES,  # the size is the script's own, or what its arguments say
+        )
 
 
 def _default(context: Context, name: str) -> tuple[str | None, object]:

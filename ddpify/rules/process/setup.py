@@ -99,7 +99,9 @@ def change(context: Context, changes: Sequence[Change], place: Place) -> tuple[l
         return piece in here or any(_reads(names[piece], text) for text in own)
 
     with_device = context.own_device is None and is_used("device")
-    behind = joining.device_behind(context, changes) if with_device and not _anchor(context, changes)[1] else None
+    before, working = _anchor(context, changes)
+    behind = joining.device_behind(context, changes) if with_device and not working else None
+    behind = None if behind is not None and tree.after(before, behind) else behind  # the block stands behind it as it is
     code = _block(context, apex_version.comment(context, changes), own, with_device and behind is None)
     anchor, edits, late = _placed(context, changes, code, _calls(context, needs))
     if behind is not None:
