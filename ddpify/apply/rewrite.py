@@ -741,6 +741,8 @@ class _Fill(cst.CSTTransformer):
         grouped = isinstance(parent, cst.BinaryOperation) and parent.left is original and isinstance(value, cst.BinaryOperation)
         if grouped and type(value.operator) is type(parent.operator) and _power(parent) <= _POWER[cst.Multiply]:
             return value  # the same operator again groups from the left
+        if isinstance(parent, cst.BooleanOperation) and type(getattr(value, "operator", None)) is type(parent.operator):
+            return value  # `a and (b and c)` is `a and b and c`
         return _fit(value, type(parent))
 
 
