@@ -314,13 +314,26 @@ def _advanced(feed: _Feed, loop: ast.For | ast.AsyncFor, placed: set[tuple[ast.A
         return _unnamed(feed, loop)
     place, text = located
     epoch, needs = _epoch(context, feed.training, place), tuple[str, ...]()
-    if (place, text.code) in placed:
+    if (place, text.code) in placed or (not epoch and _passes_once(feed, loop)):
         return feed.proof
     if not epoch and _remade(feed):
         needs = ("from_rank_zero",)  # a sampler that is made for each epoch, by what knows no number of the epoch: rank 0 draws one
         epoch = f"int({context.names['from_rank_zero']}(torch.randint(2**31, ())))"
     placed.add((place, text.code))
     return feed.change(_WHY, place, text, epoch, needs)
+
+
+def _passes_once(feed: _Feed, loop: ast.For | ast.AsyncFor) -> bool:
+    """Whether a script goes through its loader in one loop only, and once: no other pass could have the same order."""
+    run = feed.context.facts.after
+    calls = run.calls(feed.training.backward.node)
+    if len({c.stack for c in calls}) != 1 or any(not c.loops or c.loops[0].node is not loop for c in calls):
+        return False
+    loops = list[ast.For | ast.AsyncFor | ast.comprehension]()
+    for tree in feed.context.facts.trees.values():
+        loops += tree.of(ast.For, ast.AsyncFor, ast.comprehension)
+    elsewhere = any(feed.loader in o.objs for n in loops if n is not loop for o in run.iterated(run.value(n.iter)))
+    return not elsewhere and not any(_starts(feed.context, c) and feed.loader in c.args[0].objs for c in run.trace.calls if c.args)
 
 
 def _place(feed: _Feed, loop: ast.For | ast.AsyncFor) -> tuple[ast.stmt, _Text] | None:
