@@ -1462,3 +1462,33 @@ SCRIPTS["batches that a generator within a method cuts, shuffled before each epo
     """,
     same=("right",),
 )
+_DRAWN = """
+import numpy as np
+
+SIZE = 8
+PLACES = np.vstack([np.linspace(-1, 1, 5) for _ in range(SIZE)])
+
+
+def curves():
+    tops = np.random.uniform(1, 2, size=SIZE)[:, np.newaxis]
+    return torch.from_numpy(tops * np.power(PLACES, 2) + (tops - 1)).float()
+
+
+torch.manual_seed(0)
+net = nn.Linear(5, 1)
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+{more}
+for step in range(12):
+    wanted = curves()
+    loss = F.softplus(-net(wanted)).mean() + F.softplus(net(torch.randn(SIZE, 5))).mean()
+    sgd.zero_grad()
+    loss.backward()
+    sgd.step()
+print("first place %.2f" % PLACES[0][0])
+"""
+SCRIPTS["one row for each sample that is drawn, again and again"] = Script(
+    _DRAWN.format(more=""), same=("first place",), apart=("trajectory",)
+)
+SCRIPTS["one row for each sample that is drawn, and for others"] = Script(
+    _DRAWN.format(more="print(net(torch.from_numpy(PLACES).float()).shape)"), told=("DDP307",)
+)

@@ -11,7 +11,7 @@ from ddpify.facts.model import Call, Class, Func, Lit, New, Obj, Part, Tup, Valu
 from ddpify.facts.origins import Origin
 from ddpify.facts.tree import Tree, last_name, same, structure
 from ddpify.rules.context import Context
-from ddpify.rules.data import batch_shapes
+from ddpify.rules.data import batch_shapes, repeated_rows
 
 SIDE_BY_SIDE = ("columns", "lines")
 RECIPE = "give each rank different rows of each batch, equally many: x[i : i + B][rank::world_size]"
@@ -187,18 +187,26 @@ def _picked_by(node: ast.expr) -> list[ast.expr]:
 
 def _one_by_one(context: Context, trained: list[New]) -> tuple[str, str] | None:
     """Whether something else is made with the batch size of a draw: by a comprehension, a loop, or a call that may make as many."""
+    for node in as_long(context, trained):
+        if not repeated_rows.repeats_one_row(context, node):
+            shown = node.iter if isinstance(node, ast.For) else node
+            why = f"`{ast.unparse(shown)}` is as long as a batch, and every rank has only its part of one: shapes would not fit"
+            return why, "use the rank's part of the batch size there"
+    return None
+
+
+def as_long(context: Context, trained: list[New]) -> Iterator[ast.ListComp | ast.GeneratorExp | ast.Call | ast.For]:
+    """What else is made with the batch size of a draw."""
     run = context.facts.after
     drawn = [run.attribute(o, "batch_size") for o in trained if o.path == batch_source.DRAW]
     numbers = {o for size in drawn for o in size.objs if isinstance(o, (Part, Lit))}
     shared_out = {source.size for source in context.facts.batch_sources.values()}
     for tree in context.facts.trees.values() if numbers else ():
-        for node in tree.of(ast.ListComp, ast.GeneratorExp, ast.Call, ast.For):
+        nodes: list[ast.ListComp | ast.GeneratorExp | ast.Call | ast.For] = tree.of(ast.ListComp, ast.GeneratorExp, ast.Call, ast.For)
+        for node in nodes:
             sizes = _sizes_in(context, node) if node not in context.facts.batch_sources else []
             if any(run.value(s).objs & numbers and not run.value(s).of_kind("world") for s in sizes if s not in shared_out):
-                shown = node.iter if isinstance(node, ast.For) else node
-                why = f"`{ast.unparse(shown)}` is as long as a batch, and every rank has only its part of one: shapes would not fit"
-                return why, "use the rank's part of the batch size there"
-    return None
+                yield node
 
 
 def _sizes_in(context: Context, node: ast.AST) -> list[ast.expr]:

@@ -23,7 +23,8 @@ from ddpify.facts.tree import inside
 from ddpify.records import dataclass
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context, argument
-from ddpify.rules.data.batch_windows import RECIPE, SIDE_BY_SIDE, calls_sized_by_batch, other_than_samples
+from ddpify.rules.data import repeated_rows
+from ddpify.rules.data.batch_windows import RECIPE, SIDE_BY_SIDE, as_long, calls_sized_by_batch, other_than_samples
 from ddpify.rules.data.loader_call import escaped
 
 CODE = "DDP307"
@@ -126,6 +127,9 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             yield from _share_where_received(maker, placed)
         else:
             yield from _share_where_made(maker)
+    if problem is None:
+        rows = [n for n in as_long(context, trained) if isinstance(n, (ast.ListComp, ast.GeneratorExp))]
+        yield from (change for node in rows if (change := repeated_rows.divided(context, node, CODE)).edits)
     if problem is None and any(o.path == batch_source.SLICE for o in trained):
         yield from _state_sizes(context, trained)
 
