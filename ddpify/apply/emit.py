@@ -372,9 +372,14 @@ def is_blank(line: cst.EmptyLine) -> bool:
     return line.comment is None
 
 
-def split_lines(lines: Sequence[cst.EmptyLine]) -> tuple[Lines, Lines]:
-    """Lines above a statement: those up to the last blank one, and the comments that belong to the statement."""
-    cut = max((index + 1 for index, line in enumerate(lines) if is_blank(line)), default=0)
+def split_lines(lines: Sequence[cst.EmptyLine], headed: bool = False) -> tuple[Lines, Lines]:
+    """Lines above a statement: those up to the last blank one, and the comments that belong to the statement.
+
+    A comment between blank lines is `headed` where it is the heading of all that follows.
+    """
+    blank = [index + 1 for index, line in enumerate(lines) if is_blank(line)]
+    ends = [cut for cut in blank if cut + 1 not in blank]  # of runs of blank lines
+    cut = (ends[0] if headed else ends[-1]) if ends else 0
     return list(lines[:cut]), list(lines[cut:])
 
 

@@ -553,7 +553,7 @@ class _Rewriter(cst.CSTTransformer):
             body.add(statement)
             return
         if place.before or place.gone:
-            above, own = emit.split_lines(statement.leading_lines)
+            above, own = emit.split_lines(statement.leading_lines, any(getattr(s.edit, "first", False) for _, s in place.before))
             body.hold(above)
             statement = statement.with_changes(leading_lines=own)
         for code, step in place.before:
