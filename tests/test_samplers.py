@@ -12,7 +12,7 @@ import table_loaders
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scripts import Script, converted
+from scripts import converted
 from torch.utils.data import BatchSampler, DataLoader, IterableDataset, Sampler, TensorDataset, WeightedRandomSampler
 from torch.utils.data.distributed import DistributedSampler
 
@@ -245,37 +245,3 @@ def test_the_epoch_moves_on_before_a_thread_draws_ahead(tmp_path: Path) -> None:
     done = converted(table_loaders.SCRIPTS["a thread that draws ahead, in a bar with a name"], tmp_path)
     body = done.code[done.code.index("def one_pass") :]
     assert body.index(".set_epoch(turn)") < body.index("BackgroundGenerator(")
-
-
-_PASS = """
-net = nn.Linear(8, 2)
-sgd = torch.optim.SGD(net.parameters(), lr=0.1)
-feed = DataLoader(TensorDataset(x, y), batch_size=4{how})
-
-
-def fit():
-    for rows, kinds in feed:
-        sgd.zero_grad()
-        F.cross_entropy(net(rows), kinds).backward()
-        sgd.step()
-
-
-{calls}
-"""
-
-
-@pytest.mark.parametrize(
-    ("how", "calls", "moves"),
-    [
-        (", shuffle=True", "fit()", False),
-        (", shuffle=True", "fit()\nfit()", True),
-        (", shuffle=True", "for _ in range(2):\n    fit()", True),
-        (", shuffle=True", "fit()\nprint(sum(len(rows) for rows, _ in feed))", True),
-        (", shuffle=True", "print(next(iter(feed))[1])\nfit()", True),
-        ("", "for _ in range(2):\n    fit()", False),
-        (", shuffle=torch.rand(1).item() < 2", "for _ in range(2):\n    fit()", True),
-    ],
-)
-def test_the_epoch_moves_on_where_another_pass_may_have_the_same_order(tmp_path: Path, how: str, calls: str, moves: bool) -> None:
-    done = converted(Script(_PASS.format(how=how, calls=calls)), tmp_path)
-    assert (".set_epoch(" in done.code) is moves

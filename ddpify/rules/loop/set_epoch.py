@@ -171,6 +171,10 @@ class _Feed:
         """What the user has to do."""
         return self.context.manual(CODE, node, message, fix, (self.obligation,))
 
+    def unless_ordered(self, node: ast.AST, message: str, fix: str) -> Finding | Proof:
+        """What the user has to do where the loader shuffles."""
+        return self.proof if keeps_order(self.context, self.loader) else self.by_hand(node, message, fix)
+
     def change(self, why: str, place: ast.stmt, text: _Text, epoch: str = "", needs: tuple[str, ...] = ()) -> Change:
         """The line before `place` that sets the epoch; without a number of it, the sampler's own is moved on by one."""
         sampler = f"{text.code}.{epoch_of(self.context, self.loader)}"
@@ -204,9 +208,8 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
 
 
 def _needs_nothing(context: Context, loader: New) -> bool:
-    """Whether a loader is left alone: it keeps its order, has no distributed sampler, as a stream has none, or its epoch is set."""
-    known = refused(context, loader) or not epoch_of(context, loader)
-    return known or keeps_order(context, loader) or _sets_epoch(context, loader)
+    """Whether a loader is left alone: it has no distributed sampler, as a stream has none, or the script sets its epoch."""
+    return refused(context, loader) or not epoch_of(context, loader) or _sets_epoch(context, loader)
 
 
 def _restarted(feed: _Feed, placed: set[tuple[ast.AST, str]]) -> Iterator[Change | Finding | Proof]:
@@ -236,7 +239,7 @@ def _restarted(feed: _Feed, placed: set[tuple[ast.AST, str]]) -> Iterator[Change
         return
     if not starts or _remade(feed, len(starts)):
         message = "batches are drawn from this training loader without a loop over it: without set_epoch, every pass has the same order"
-        yield feed.by_hand(feed.training.backward.node, message, _AGAIN)
+        yield feed.unless_ordered(feed.training.backward.node, message, _AGAIN)
         return
     for place, text in starts:
         if (place, text.code) in placed:
@@ -314,26 +317,15 @@ def _advanced(feed: _Feed, loop: ast.For | ast.AsyncFor, placed: set[tuple[ast.A
         return _unnamed(feed, loop)
     place, text = located
     epoch, needs = _epoch(context, feed.training, place), tuple[str, ...]()
-    if (place, text.code) in placed or (not epoch and _passes_once(feed, loop)):
+    if (place, text.code) in placed:
         return feed.proof
     if not epoch and _remade(feed):
+        if keeps_order(context, feed.loader):
+            return feed.proof
         needs = ("from_rank_zero",)  # a sampler that is made for each epoch, by what knows no number of the epoch: rank 0 draws one
         epoch = f"int({context.names['from_rank_zero']}(torch.randint(2**31, ())))"
     placed.add((place, text.code))
     return feed.change(_WHY, place, text, epoch, needs)
-
-
-def _passes_once(feed: _Feed, loop: ast.For | ast.AsyncFor) -> bool:
-    """Whether a script goes through its loader in one loop only, and once: no other pass could have the same order."""
-    run = feed.context.facts.after
-    calls = run.calls(feed.training.backward.node)
-    if len({c.stack for c in calls}) != 1 or any(not c.loops or c.loops[0].node is not loop for c in calls):
-        return False
-    loops = list[ast.For | ast.AsyncFor | ast.comprehension]()
-    for tree in feed.context.facts.trees.values():
-        loops += tree.of(ast.For, ast.AsyncFor, ast.comprehension)
-    elsewhere = any(feed.loader in o.objs for n in loops if n is not loop for o in run.iterated(run.value(n.iter)))
-    return not elsewhere and not any(_starts(feed.context, c) and feed.loader in c.args[0].objs for c in run.trace.calls if c.args)
 
 
 def _place(feed: _Feed, loop: ast.For | ast.AsyncFor) -> tuple[ast.stmt, _Text] | None:
@@ -387,7 +379,7 @@ def _unnamed(feed: _Feed, loop: ast.For | ast.AsyncFor) -> Change | Finding | Pr
     calls = [n for n in ast.walk(loop.iter) if isinstance(n, ast.Call) and feed.context.facts.after.value(n).instances() == {feed.loader}]
     change = _named(feed, loop, calls[0]) if calls and feed.context.facts.is_edited(loop) else None
     fix = "loader.sampler.set_epoch(epoch), with the number of the epoch handed to where the loader is"
-    return change or feed.by_hand(loop, "the sampler's epoch is not set before this loop: every epoch has the same order", fix)
+    return change or feed.unless_ordered(loop, "the sampler's epoch is not set before this loop: every epoch has the same order", fix)
 
 
 def _named(feed: _Feed, place: ast.stmt, made: ast.AST) -> Change | None:
