@@ -122,7 +122,9 @@ _OF_MODELS = {
     ),
     "a tagger with other targets by then": _script(
         'labels = batch["labels"]\noutputs = net(batch["ids"], labels=labels)\nlabels = labels[:, :2]\nloss = outputs.loss',
-        told=("DDP402",),
+    ),
+    "a language model whose batch is gone by then": _script(
+        "with torch.enable_grad():\n    outputs = net(**batch)\n    del batch\nloss = outputs.loss", "GPT2LMHeadModel"
     ),
     "a tagger's loss in a pair": _script('loss, scores = net(batch["ids"], labels=batch["labels"], return_dict=False)', told=("DDP402",)),
     "a model whose loss is not known": _script(_READ, "LlavaForConditionalGeneration", told=("DDP402",)),
@@ -639,4 +641,12 @@ _OF_MESHES = {
 
 SCRIPTS: dict[str, Script] = on_three(
     {**_OF_MESHES, **_OF_MODELS, **_IGNORED, **_OF_SOURCE, **_OF_GRAPHS, **_SHARED_BY_HAND, **_STATEFUL, **_DRAWN, **_AROUND_NODES}, 42
+)
+SCRIPTS["a state that is shown before a language model adds its losses to it"] = Script(
+    _HEAD.format(model="GPT2LMHeadModel", body="        loss = net(**batch).loss")
+    .replace("for epoch in", 'state = {"epoch": 0, "step": 0, "seen": 0}\nprint(f"state {state}")\nfor state["epoch"] in')
+    .replace("        total += loss.item()\n", '        state["step"] += 1\n        state["seen"] += loss.item()\n')
+    .replace('    print("tags", epoch, round(total / len(feed), 6))\n', ""),
+    same=("state",),
+    stand_ins={"transformers.py": _TAGGERS},
 )

@@ -354,7 +354,7 @@ def _by_weight(context: Context, node: ast.Call, loss: Value, obligations: tuple
     """Multiply averages by class weights, or over valid targets, by this rank's part of them; None where that is not seen."""
     if loss.scale != "weighted" and _averages_unequally(context, node, loss):
         return None
-    amounts = valid_targets.amounts_of(context, node, loss)
+    amounts, before = valid_targets.amounts_of(context, node, loss)
     if not amounts:
         return None
     helper = context.names["mean_over_ranks"]
@@ -363,7 +363,7 @@ def _by_weight(context: Context, node: ast.Call, loss: Value, obligations: tuple
         "this loss is divided by a count or a sum of weights that differs between ranks: it is divided by that of all ranks",
         context.tree.shown,
         next(iter(amounts)),
-        tuple(Replace(node, f"{helper}({{0}}, {escaped(amount)})", (node,)) for node, amount in amounts.items()),
+        (*before, *(Replace(node, f"{helper}({{0}}, {escaped(amount)})", (node,)) for node, amount in amounts.items())),
         ("import torch",) if any("torch." in amount for amount in amounts.values()) else (),
         discharges=obligations,
         needs=("mean_over_ranks",),

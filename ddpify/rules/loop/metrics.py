@@ -392,7 +392,10 @@ def unreduced_numbers(context: Context) -> Iterator[Finding]:
 def _own_numbers(context: Context) -> Iterator[tuple[ast.AST, list[ast.expr]]]:
     """What shows or decides by one rank's own numbers after a training loop, and what it is given."""
     loops = set(context.once(_loops))
+    first = min((c.order for c in context.facts.after.trace.calls if any(loop.node in loops for loop in c.loops)), default=0)
     for call in _output_calls(context, context.chosen_by_own_batch):
+        if call.last < first:
+            continue  # what a container will hold later is not there yet
         own = [v for v in _inner(context, call) if context.from_sharded_data(v) or context.chosen_by_own_batch(v)]
         scales = {v.scale for v in own}
         of_rows = scales <= {"sample", "count"} or of_one_batch(context, call.node)  # shown as rank 0's own, and said so

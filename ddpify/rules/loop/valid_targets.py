@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import NamedTuple
 
+from ddpify.edits import Edit, FreshName, InsertBefore
 from ddpify.facts import collect
 from ddpify.facts.effects import effect
 from ddpify.facts.library import Labelled
@@ -12,40 +14,56 @@ from ddpify.facts.model import Call, Value
 from ddpify.facts.tensors import BY_WEIGHT
 from ddpify.facts.tree import names_read, walked
 from ddpify.rules.context import Context, argument
+from ddpify.rules.data.loader_call import escaped
 from ddpify.rules.loop.branches import has_own_test
 from ddpify.rules.loop.coupled_losses import evaluated_by_all_ranks, loss_in
 
 _IGNORED = "-100"  # the target that a cross entropy of torch leaves out by itself
 
 
-def amounts_of(context: Context, node: ast.Call, loss: Value) -> dict[ast.expr, str]:
+class Amounts(NamedTuple):
+    """Averages, each with what it divides by, and the lines that count before what is counted changes."""
+
+    of: dict[ast.expr, str]
+    before: tuple[Edit, ...] = ()
+
+
+def amounts_of(context: Context, node: ast.Call, loss: Value) -> Amounts:
     """The averages that the loss of a backward call is made of, each with what it divides by; none where not all are seen."""
     run = context.facts.after
     weighted = [c for c in run.trace.calls if c.result.scale == "weighted" and c.result.of_kind("batch") & loss.of_kind("batch")]
     amounts = {c.node: (c, amount) for c in weighted if (amount := _amount(context, c))}
     if not all(_on_all_ranks(context, call) for call, _ in amounts.values()):
-        return {}
-    out: dict[ast.expr, str] = {call: amount for call, (_, amount) in amounts.items()} | _of_models(context, loss)
+        return Amounts({})
+    inside, before = _of_models(context, loss)
+    out: dict[ast.expr, str] = {call: amount for call, (_, amount) in amounts.items()} | inside
     corrected = loss_in(collect.redistributed_run(context.facts, dict.fromkeys(out, "mean")), node) if out else loss
-    return out if corrected.scale == "mean" else {}
+    return Amounts(out, before) if corrected.scale == "mean" else Amounts({})
 
 
-def _of_models(context: Context, loss: Value) -> dict[ast.expr, str]:
+def _of_models(context: Context, loss: Value) -> Amounts:
     """The reads of losses that models of a library computed inside, with how many labels each is an average over, where that is seen."""
     run, calls, out = context.facts.after, loss.of_kind("valid"), dict[ast.expr, str]()
+    before = dict[ast.stmt, Edit]()
     for node, value in run.trace.values.items():
         if not isinstance(node, (ast.Attribute, ast.Subscript)) or value.scale != "weighted" or not value.of_kind("valid") & calls:
             continue
         outputs = run.value(node.value).of_kind("labelled")
         if len(outputs) != 1 or not evaluated_by_all_ranks(context, node, value) or _only_shown(context, node):
             continue
-        if amount := _labels_counted(context, node, *outputs):
+        (given,) = outputs
+        amount, changed = _labels_counted(context, node, given)
+        if amount and changed:
+            count, statement = FreshName(("valid", "num_valid", "num_labels"), given.call), context.tree.statement(given.call)
+            before[statement] = InsertBefore(statement, f"{count} = {escaped(amount)}", binds=(count,))
+            amount = str(count)
+        if amount:
             out[node] = amount
-    return out
+    return Amounts(out, tuple(before.values()))
 
 
-def _labels_counted(context: Context, node: ast.expr, outputs: Labelled) -> str:
-    """How many labels count, of what a model was given; empty where they may have changed since."""
+def _labels_counted(context: Context, node: ast.expr, outputs: Labelled) -> tuple[str, bool]:
+    """How many labels count, of what a model was given, and whether they may have changed since; empty where that is not seen."""
     call = outputs.call
     keyword = next((k.value for k in call.keywords if k.arg == "labels"), None)
     if keyword is None:
@@ -55,12 +73,12 @@ def _labels_counted(context: Context, node: ast.expr, outputs: Labelled) -> str:
     else:
         text, given = context.source(keyword), keyword
     if given is None or any(isinstance(n, ast.Call) for n in walked(given)) or not context.facts.is_edited(node):
-        return ""
+        return "", False
     between = _statements_between(context, call, node)
+    if between is None:
+        return "", False
     names = {n.id for n in names_read(given)}
-    if between is None or any(names & {n.id for n in map(_root, _stores(s)) if n is not None} for s in between):
-        return ""
-    return outputs.over.format(text)
+    return outputs.over.format(text), any(names & {n.id for n in map(_root, _stores(s)) if n is not None} for s in between)
 
 
 def _stores(node: ast.AST) -> Iterator[ast.expr]:
