@@ -126,6 +126,9 @@ _OF_MODELS = {
     "a language model whose batch is gone by then": _script(
         "with torch.enable_grad():\n    outputs = net(**batch)\n    del batch\nloss = outputs.loss", "GPT2LMHeadModel"
     ),
+    "a tagger's loss of targets that a call makes": _script(
+        'loss = net(batch["ids"], labels=batch["labels"].view(len(batch["ids"]), -1)).loss', told=("DDP402",)
+    ),
     "a tagger's loss in a pair": _script('loss, scores = net(batch["ids"], labels=batch["labels"], return_dict=False)', told=("DDP402",)),
     "a model whose loss is not known": _script(_READ, "LlavaForConditionalGeneration", told=("DDP402",)),
 }
