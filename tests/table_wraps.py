@@ -1622,3 +1622,62 @@ SCRIPTS |= {
     )
     for args in ((), ("--shared",))
 }
+
+_UNREGISTERED = """
+class Net(nn.Module):
+    def __init__(self, layer):
+        super().__init__()
+        self.layers = []
+        for _ in range(2):
+            self.layers = self.layers + [layer()]
+        self.last = nn.Linear(8, 2)
+
+    def forward(self, rows):
+        for layer in self.layers:
+            rows = layer(rows)
+        return self.last(rows)
+
+
+loader = DataLoader(TensorDataset(x, y), batch_size=4)
+%s
+"""
+SCRIPTS |= {
+    "layers in a list of a model, which registers none of them, beside one that it does": Script(
+        _UNREGISTERED
+        % """
+net = Net(lambda: nn.Linear(8, 8))
+optimizer = torch.optim.SGD([p for part in [*net.layers, net.last] for p in part.parameters()], lr=0.1)
+for epoch in range(2):
+    for rows, target in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(net(rows), target).backward()
+        optimizer.step()
+"""
+    ),
+    "layers in a list of a model, each of which trains itself": Script(
+        _UNREGISTERED
+        % """
+class Layer(nn.Linear):
+    def __init__(self):
+        super().__init__(8, 8)
+        self.optimizer = torch.optim.Adam(self.parameters(), lr=0.01)
+
+    def forward(self, rows):
+        return torch.relu(rows @ self.weight.T + self.bias)
+
+    def fit(self, rows, target):
+        loss = F.cross_entropy(self.forward(rows), target)
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        return self.forward(rows).detach()
+
+
+net = Net(Layer)
+for epoch in range(2):
+    for rows, target in loader:
+        for layer in net.layers:
+            rows = layer.fit(rows, target)
+"""
+    ),
+}

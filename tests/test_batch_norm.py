@@ -54,6 +54,7 @@ NORMS = [
     ("nn.LayerNorm", False),
     (DEVICE, False),
     (WIDTH, False),
+    ("self.sgd = torch.optim.SGD(self.parameters(), lr=0.1)\n        self.norm = nn.LayerNorm", False),
     ("nn.BatchNorm1d", True),
     ("make_norm", True),
     (LOADED, True),

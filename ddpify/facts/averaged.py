@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ddpify.facts import collect, library, methods, runs, wrap_places
 from ddpify.facts.collect import Averaged, Facts, Start, TrainedMethod, TrainedModel, TrainingLoop
+from ddpify.facts.held_parts import HeldParts, is_library_model
 from ddpify.facts.left_out import is_used_beside
 from ddpify.facts.model import NOTHING, Call, Func, Lit, New, Obj, Part, Value, ordered
 from ddpify.facts.moved_saves import moves
@@ -150,10 +151,10 @@ def _averaged(facts: Facts, optimizer: New, starts: list[Start]) -> Averaged | N
 def _reached(facts: Facts, owner: Obj) -> bool:
     """Whether what a module or a parameter computes was seen to reach a backward call."""
     run = facts.before
-    root = _outermost(run, owner)
+    root, around = _outermost(run, owner), {*run.roots(owner)} if isinstance(owner, (New, Part)) else {owner}
     for loop in facts.loops:
         for obj in (*(pair[0] for pair in loop.loss.of_kind("forward")), *loop.loss.of_kind("weight")):
-            if obj is owner or root in run.roots(obj):
+            if obj in around or root in run.roots(obj):
                 return True
     return False
 
@@ -162,12 +163,7 @@ def _start(facts: Facts, optimizer: New, owner: Obj, step: Call) -> Start | None
     """Where all ranks can be given the same values of what an optimizer moves."""
     run = facts.before
     if isinstance(owner, New) and owner.path == "torch.nn.Parameter" and not any(_is_module(run, r) for r in run.roots(owner)):
-        if not facts.is_edited(optimizer.node):
-            return None
-        statement = facts.entry.statement(optimizer.node)
-        if not isinstance(statement, (ast.Assign, ast.AnnAssign)):
-            return None
-        return Start(statement, _tensors(facts, optimizer, statement), None)
+        return _start_of_groups(facts, optimizer)
     root = _outermost(run, owner)
     together = next((m for m in facts.models if root in m.objs), None)
     for model in (TrainedModel(frozenset((root,)), frozenset()), *([together] if together is not None else [])):
@@ -180,7 +176,22 @@ def _start(facts: Facts, optimizer: New, owner: Obj, step: Call) -> Start | None
                 continue
             if facts.is_edited(statement) and _refers_to(facts, statement, target, root):
                 return Start(statement, ast.unparse(target), root, target)
-    return None
+    return None if _has_statistics(run, root) else _start_of_groups(facts, optimizer)
+
+
+def _start_of_groups(facts: Facts, optimizer: New) -> Start | None:
+    """Where the tensors that an optimizer was given are made the same: after the statement that makes it."""
+    if not facts.is_edited(optimizer.node):
+        return None
+    statement = facts.entry.statement(optimizer.node)
+    if not isinstance(statement, (ast.Assign, ast.AnnAssign)):
+        return None
+    return Start(statement, _tensors(facts, optimizer, statement), None)
+
+
+def _has_statistics(run: Run, owner: Obj) -> bool:
+    """Whether a module has more than parameters that ranks must have in common, as batch norm has."""
+    return not all(isinstance(o, New) and "Norm" not in o.path and not is_library_model(o) for o in (owner, *HeldParts(run).parts(owner)))
 
 
 def _holds_the_last(facts: Facts, statement: ast.stmt, target: ast.expr, root: Obj) -> bool:
@@ -195,7 +206,7 @@ def _holds_the_last(facts: Facts, statement: ast.stmt, target: ast.expr, root: O
 def _outermost(run: Run, owner: Obj) -> Obj:
     """The module that an owner of parameters is a part of, or itself."""
     root = owner
-    for up in run.roots(owner) if isinstance(owner, (New, Part)) else ():
+    for up in run.registered(owner) if isinstance(owner, (New, Part)) else ():
         root = up if _is_module(run, up) else root
     return root
 
@@ -218,7 +229,7 @@ def _is_module(run: Run, obj: Obj) -> bool:
 def _tensors(facts: Facts, optimizer: New, statement: ast.Assign | ast.AnnAssign) -> str:
     """The single tensors that an optimizer is given: by their names, where they have some beside it, or by way of its groups."""
     names = [_named(facts, made, statement) for made in facts.before.single_parameters(collect.optimizer_parameters(facts, optimizer))]
-    if all(name for _, name in names):
+    if len(names) == len(owners(facts, optimizer)) and all(name for _, name in names):
         return f"[{', '.join(name for _, name in sorted(names))}]"
     target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
     return f'p for group in {ast.unparse(target)}.param_groups for p in group["params"]'

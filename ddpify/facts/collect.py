@@ -410,12 +410,12 @@ def uncovered(facts: Facts) -> Iterator[tuple[New, Obj | None]]:
         parameters = optimizer_parameters(facts, optimizer)
         params, single = run.parameters(parameters), run.single_parameters(parameters)
         for loose in single:
-            if not any(r in trained for r in run.roots(loose)):
+            if not any(r in trained for r in run.registered(loose)):
                 yield optimizer, loose
         if not params and not single:
             yield optimizer, None
         for obj in params:
-            roots = set(run.roots(obj))
+            roots = set(run.registered(obj))
             instead = any(made_instead(run, root, model) for root in roots for model in facts.models)
             if not instead and trained.isdisjoint(roots) and not run.has_no_parameters(obj):
                 yield optimizer, obj

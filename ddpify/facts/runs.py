@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TypeVar
@@ -201,6 +202,10 @@ class Run:
             seen.add(current)
             yield current
             current = current.of if isinstance(current, Part) else self.owner.get(current)
+
+    def registered(self, obj: Obj) -> Iterator[Obj]:
+        """An object and, outwards, the modules whose parameters its own are: a list that a module keeps registers nothing."""
+        return itertools.takewhile(lambda o: not (isinstance(o, New) and o.path in ("list", "dict")), self.roots(obj))
 
     def parameters(self, value: Value, depth: int = 0) -> frozenset[Obj]:
         """The modules whose parameters a value holds: through lists, groups and generators."""

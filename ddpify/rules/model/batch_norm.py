@@ -213,7 +213,7 @@ def _branches(context: Context, node: ast.AST) -> Iterator[tuple[ast.AST, str]]:
 
 
 def _is_setting(context: Context, obj: Obj) -> bool:
-    """Whether an object is no module: of an own class that is none, a device, made by the standard library, or a part of such.
+    """Whether an object is no module: a device, an optimizer, of an own class that is none, made by the standard library, or a part.
 
     What the standard library unpickles, copies or imports may be anything.
     """
@@ -222,7 +222,8 @@ def _is_setting(context: Context, obj: Obj) -> bool:
     if not isinstance(obj, New) or obj.cls is not None:
         return isinstance(obj, New) and not context.facts.after.interpreter.is_module(obj)
     root = obj.path.partition(".")[0]
-    return obj.path == "torch.device" or (root in sys.stdlib_module_names and root not in ("pickle", "copy", "importlib", "functools"))
+    standard = root in sys.stdlib_module_names and root not in ("pickle", "copy", "importlib", "functools")
+    return standard or obj.path == "torch.device" or context.facts.after.is_optimizer(obj)
 
 
 def _modules_of(context: Context, objs: Iterable[Obj]) -> Iterator[New | Part]:
