@@ -293,3 +293,29 @@ for epoch in range(2):
 def test_two_branches_of_which_one_runs_are_one_forward(tmp_path: Path, forwards: str, noted: bool) -> None:
     done = converted(Script(FORWARDS.format(forwards=forwards)), tmp_path)
     assert any("runs twice before one backward call" in finding.message for finding in done.findings) is noted
+
+
+TAUGHT = """
+def network():
+    return nn.Sequential(nn.Linear(8, 6), nn.BatchNorm1d(6), nn.Linear(6, 2))
+
+
+teacher, net = nn.DataParallel(network()), {net}
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+teacher.eval()
+for rows, kinds in feed:
+    with torch.no_grad():
+        soft = teacher(rows).softmax(1)
+    loss = F.cross_entropy(net(rows), soft)
+    sgd.zero_grad()
+    loss.backward()
+    sgd.step()
+"""
+
+
+@pytest.mark.parametrize(("net", "synced"), [("network()", True), ("nn.DataParallel(network())", False)])
+def test_a_network_that_ran_on_one_gpu_beside_one_that_ran_on_several(tmp_path: Path, net: str, synced: bool) -> None:
+    done = converted(Script(TAUGHT.format(net=net)), tmp_path)
+    assert done.exit_code == 0
+    assert ("convert_sync_batchnorm" in done.code) is synced

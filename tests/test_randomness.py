@@ -1,6 +1,7 @@
 """Random numbers in training: what is drawn for a batch differs between ranks, and rank 0 draws what the original drew."""
 
 import ast
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -131,6 +132,17 @@ SCRIPTS: dict[str, tuple[str, str]] = {
     loader = DataLoader(Noisy(), batch_size=4, shuffle=True)
 {TRAIN}
     torch.manual_seed(50)
+""",
+    ),
+    "torch in the script's own process, which would train elsewhere before, if it was asked to": (
+        TORCH,
+        f"""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--first", action="store_true")
+    torch.manual_seed(5)
+    loader = DataLoader(Noisy(), batch_size=4, shuffle=True)
+    if parser.parse_args().first:
+{textwrap.indent(TRAIN, "    ")}
 """,
     ),
 }

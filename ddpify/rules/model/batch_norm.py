@@ -11,7 +11,7 @@ from ddpify.edits import Replace
 from ddpify.facts import library
 from ddpify.facts.collect import TrainedModel
 from ddpify.facts.held_parts import is_library_model
-from ddpify.facts.model import Lit, New, Obj, Part, Store
+from ddpify.facts.model import NOTHING, Lit, New, Obj, Part, Store
 from ddpify.facts.tree import calls_in
 from ddpify.rules.base import Change, Finding, Safety
 from ddpify.rules.context import Context
@@ -154,9 +154,15 @@ def sync(context: Context, model: TrainedModel) -> bool:
     asked = context.options.sync_bn
     if asked != "auto":
         return asked == "on"
-    before = context.facts.before
-    parallel = any("torch.nn.DataParallel" in c.func.paths() for c in before.trace.calls)
-    return _synced_by_replicas(context, model) if parallel else may_hold_batch_norm(context, model)
+    return _synced_by_replicas(context, model) if _ran_on_several(context, model) else may_hold_batch_norm(context, model)
+
+
+def _ran_on_several(context: Context, model: TrainedModel) -> bool:
+    """Whether the original may run a model, or a part of it, on several GPUs: not where a DataParallel is around other networks only."""
+    run = context.facts.before
+    wrapped = [c.argument(0, "module") or NOTHING for c in run.calls_of(library.DATAPARALLEL)]
+    around = run.around(model.objs)
+    return any(not v.objs or around & run.around(run.unwrap(v)) for v in wrapped)
 
 
 def _synced_by_replicas(context: Context, model: TrainedModel) -> bool:

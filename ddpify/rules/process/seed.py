@@ -349,19 +349,22 @@ def _reseeded(context: Context, seeds: list[Call], unshared: list[str], restored
     for call in repeated.values():
         yield _per_rank(context, call)
     before = [c for c in seeds if c.node not in repeated]
-    yield from _moved_on(context, first.node, _generators(context, before, unshared, restored))
-    for last, training in itertools.pairwise(trainings):
-        since = [c for c in before if last.order < c.order < training.order]
-        yield from _moved_on(context, training.node, _generators(context, since, [], [])) if since else ()
+    for i, training in enumerate(trainings):
+        since = [c for c in before if i and trainings[i - 1].order < c.order < training.order]
+        if not any(earlier.branches <= training.branches for earlier in trainings[:i]):  # none of them may have run
+            yield from _moved_on(context, training.node, _generators(context, before, unshared, restored))
+        elif since:
+            yield from _moved_on(context, training.node, _generators(context, since, [], []))
 
 
 @dataclass(frozen=True)
 class _Training:
-    """A statement that trains, the loops of it around a backward call, and the order of that call."""
+    """A statement that trains, the loops of it around a backward call, the order of that call, and the branches that it is run on."""
 
     node: ast.stmt
     around: list[ast.AST]
     order: int
+    branches: frozenset[tuple[ast.AST, bool]]
 
     def runs(self, call: Call) -> bool:
         """Whether a call is made while the statement runs."""
@@ -375,8 +378,19 @@ def _trainings(context: Context) -> list[_Training]:
         around = _loops_of_training(context, backward)
         node = _training_statement(context, backward, around)
         if node is not None:
-            out.setdefault(node, _Training(node, around, backward.order))
+            out.setdefault(node, _Training(node, around, backward.order, _branches(context, backward, node)))
     return list(out.values())
+
+
+def _branches(context: Context, backward: Call, node: ast.stmt) -> frozenset[tuple[ast.AST, bool]]:
+    """The branches that a statement of a backward call stands on, in its function and in those that call it."""
+    out, within = set[tuple[ast.AST, bool]](), inside(node)
+    for start in (node, *(call for call in backward.stack if call not in within)):
+        tree = context.facts.tree_of(start)
+        for part, up in itertools.pairwise((start, *tree.ancestors(start))):
+            if isinstance(up, ast.If) and part is not up.test and not is_main_test(up.test):
+                out.add((up, part in up.body))
+    return frozenset(out)
 
 
 def _moved_on(context: Context, node: ast.stmt, generators: set[str]) -> Iterator[Change]:
