@@ -674,4 +674,57 @@ SCRIPTS: dict[str, Script] = {
 """
     ),
 }
+_SHORT = """
+parser = argparse.ArgumentParser()
+parser.add_argument("--batch-size", type=int, default=6)
+args = parser.parse_args()
+net = nn.Linear(8, 2)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+%s
+for epoch in range(2):
+    %s
+        %s
+            continue
+        loss = F.cross_entropy(net(a), b)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+"""
+_DRAWN = "loader = DataLoader(TensorDataset(x[:41], y[:41]), batch_size=args.batch_size, %s)"
+_LOOPED = "for a, b in loader:"
+SCRIPTS |= {
+    "short batches that are left out": Script(_SHORT % (_DRAWN % "shuffle=False", _LOOPED, "if a.size(0) != args.batch_size:")),
+    "short batches that are left out of those of a sampler": Script(
+        _SHORT % (_DRAWN % "sampler=torch.utils.data.SequentialSampler(x[:41])", _LOOPED, "if a is None or len(b) < args.batch_size:")
+    ),
+    "short batches that are left out, of a loader with options": Script(
+        _SHORT
+        % (
+            "options = {'num_workers': 0}\n" + _DRAWN % "**options" + "\nprint('batches', len(loader))",
+            _LOOPED,
+            "if args.batch_size != len(a):",
+        ),
+        same=("batches",),
+    ),
+    "short batches, cut by hand, that are left out": Script(
+        _SHORT
+        % (
+            "rows, kinds = x[:41], y[:41]",
+            "for i in range(0, len(rows), args.batch_size):\n        a, b = rows[i : i + args.batch_size], kinds[i : i + args.batch_size]",
+            "if len(a) < args.batch_size:",
+        )
+    ),
+    "batches that are trained on where they are whole": Script(
+        """
+    net = nn.Linear(8, 2)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for a, b in DataLoader(TensorDataset(x[:41], y[:41]), batch_size=6):
+            if a.shape[0] == 6:
+                opt.zero_grad()
+                F.cross_entropy(net(a), b).backward()
+                opt.step()
+"""
+    ),
+}
 SCRIPTS = on_three(SCRIPTS)

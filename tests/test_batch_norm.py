@@ -319,3 +319,30 @@ def test_a_network_that_ran_on_one_gpu_beside_one_that_ran_on_several(tmp_path: 
     done = converted(Script(TAUGHT.format(net=net)), tmp_path)
     assert done.exit_code == 0
     assert ("convert_sync_batchnorm" in done.code) is synced
+
+
+PARTS = """
+net = nn.Sequential(nn.Linear(8, 6), nn.BatchNorm1d(6), nn.Linear(6, 2))
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+checks = DataLoader(TensorDataset(x, y), batch_size=4)
+for rows, kinds in feed:
+    scores = [net(rows)]
+    for part in torch.split(torch.cat([rows + 1, rows - 1]), rows.size(0)):
+        scores.append(net(part))
+    loss = F.cross_entropy(scores[0], kinds) + scores[1].pow(2).mean() + scores[2].pow(2).mean()
+    sgd.zero_grad()
+    loss.backward()
+    sgd.step()
+net.eval()
+right = 0
+with torch.no_grad():
+    for rows, kinds in checks:
+        right += (net(rows).argmax(1) == kinds).sum().item()
+print(right)
+"""
+
+
+def test_a_model_that_trains_on_parts_of_a_batch_goes_on_with_its_statistics(tmp_path: Path) -> None:
+    before, _, after = converted(Script(PARTS), tmp_path).code.partition("torch.no_grad()")
+    assert ("net.buffers()" in before, "net.buffers()" in after) == (False, True)

@@ -19,7 +19,7 @@ from ddpify.facts import library
 from ddpify.facts.effects import of_run
 from ddpify.facts.model import Call, New, ordered
 from ddpify.facts.runs import Run
-from ddpify.facts.tree import Tree, is_none, is_number
+from ddpify.facts.tree import Tree, inside, is_none, is_number
 from ddpify.rules.base import Alternative, Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import download
@@ -179,7 +179,7 @@ def _loops(context: Context) -> Iterator[Change]:
         batches = context.facts.after.value(loop).batches()
         loaders = batches & context.sharded_evaluation
         trained = frozenset() if loop in context.facts.training_loops else batches.intersection(context.facts.loaders)
-        if all(_is_sharded(context, o) for o in loaders) and all(sharded(context, o) for o in trained):
+        if (all(_is_sharded(context, o) for o in loaders) and all(sharded(context, o) for o in trained)) or _is_of_a_step(context, loop):
             continue
         for model in normalised_models(context, loop) or ():
             why = "batch norm statistics differ between ranks after a step: all ranks evaluate with those of rank 0"
@@ -197,6 +197,13 @@ def _loops(context: Context) -> Iterator[Change]:
             why = "len(loader) counts one rank's batches: the average is over the batches of all ranks"
             edits: tuple[Edit, ...] = (InsertAfter(loop, line, (name,)), *(Replace(n, str(name)) for n in lengths))
             yield Change(CODE, why, tree.shown, first, edits, needs=("sum_over_ranks",))
+
+
+def _is_of_a_step(context: Context, loop: ast.For) -> bool:
+    """Whether a loop runs a model on parts of a batch that is trained on."""
+    within, training = inside(loop), context.facts.training_loops
+    trained = {node for model in context.facts.models for node in model.forwards}
+    return any(up in training for up in context.tree.ancestors(loop)) and not trained.isdisjoint(within)
 
 
 def _first_to_run(context: Context, model: str, loop: ast.For) -> ast.For:

@@ -12,6 +12,7 @@ from ddpify.facts.tree import same
 from ddpify.records import dataclass
 from ddpify.rules.base import Change, Finding, Obligation, Safety
 from ddpify.rules.context import Context, argument
+from ddpify.rules.data import short_batches
 
 CODE = "DDP301"
 POSITIONS = {
@@ -121,11 +122,18 @@ class LoaderCall:
         return escaped(self.context.source(node))
 
     def dropping(self) -> str:
-        """The argument that lets a sampler drop what the loader drops."""
+        """The argument that lets a sampler drop what the loader drops, or what training leaves out."""
         drop = self.argument("drop_last")
         if drop is None or self.is_(drop, False):
-            return ""
+            return ", drop_last=True" if self.leaves_out and not self.only else ""
         return f", drop_last={'True' if self.same(drop) else self.source(drop)}"
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether training leaves out batches that are short, and the loader is not asked to drop them."""
+        drop = self.argument("drop_last")
+        kept = drop is None or self.is_(drop, False)
+        return kept and any(short_batches.are_left_out(self.context, o) for o in self.loaders)
 
     def same(self, node: ast.expr) -> bool:
         """Whether an expression is the condition under which the loader trains, or says True where it holds and False elsewhere."""

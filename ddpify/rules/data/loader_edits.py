@@ -205,7 +205,10 @@ def _options(site: LoaderCall, spread: ast.keyword, name: str, edits: list[Edit]
     beside = [k for k in node.keywords if k.arg in ("batch_size", "shuffle", "drop_last", "num_workers", "sampler")]
     edits += [DropArgument(node, str(k.arg)) for k in beside]
     beside = [k for k in beside if k.arg != "sampler" or outer == "{0}"]
-    inner = "dict({0}, " + ", ".join(f"{k.arg}={escaped(ast.unparse(k.value))}" for k in beside) + ")" if beside else "{0}"
+    given = [f"{k.arg}={escaped(ast.unparse(k.value))}" for k in beside]
+    if site.leaves_out and not any("drop_last" in context.facts.after.of(o) for o in context.facts.after.value(spread.value).objs):
+        given, outer = [*given, "drop_last=True"], outer.replace("{0}", "dict({0}, drop_last=False)")  # the sampler alone drops them
+    inner = f"dict({{0}}, {', '.join(given)})" if given else "{0}"
     text = outer.replace("{0}", f"{context.names['sharded']}({escaped(name)}, {inner})")
     edits.append(Replace(spread.value, text, (spread.value,)))
     wanted = "per_rank" if context.options.batch_size == "global" else "sharded:whole"

@@ -23,7 +23,7 @@ from ddpify.facts.tree import inside
 from ddpify.records import dataclass
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context, argument
-from ddpify.rules.data import repeated_rows
+from ddpify.rules.data import repeated_rows, short_batches
 from ddpify.rules.data.batch_windows import RECIPE, SIDE_BY_SIDE, as_long, calls_sized_by_batch, other_than_samples
 from ddpify.rules.data.loader_call import escaped
 
@@ -70,6 +70,7 @@ EXAMPLES: tuple[Example, ...] = (
 )  # fmt: skip
 
 _PADDED = "each rank trains on its own rows of each batch; where the number of ranks does not divide a batch, its last row is repeated"
+_WHOLE = "each rank trains on its own rows of each batch, of which no short one is trained on"
 _DRAWN = "each rank draws its own part of each batch: together they draw as many samples as before, but different ones"
 _SEQUENCES = "each rank trains on its own sequences of the batch, over all their time steps"
 
@@ -103,8 +104,17 @@ class _Maker:
 
     def change(self, at: ast.AST, edit: Edit, need: str) -> Change:
         """The change by which each rank takes its share of the batches."""
-        why = _SEQUENCES if self.source.kind in SIDE_BY_SIDE else _DRAWN if self.trained[0].path == batch_source.DRAW else _PADDED
-        return Change(CODE, why, self.context.tree.shown, at, (edit,), (), Safety.NOTE, discharges=self.obligations, needs=(need,))
+        drawn, whole = self.trained[0].path == batch_source.DRAW, self.context.once(_leaves_out_short_ones)
+        why = _SEQUENCES if self.source.kind in SIDE_BY_SIDE else _DRAWN if drawn else _WHOLE if whole else _PADDED
+        needs = (need, "rows_of_rank:whole") if why == _WHOLE else (need,)
+        return Change(CODE, why, self.context.tree.shown, at, (edit,), (), Safety.NOTE, discharges=self.obligations, needs=needs)
+
+
+def _leaves_out_short_ones(context: Context) -> bool:
+    """Whether training leaves out all batches cut by hand that are short: then no row is repeated to fill one, or it would train."""
+    by_hand = [[o for o in t.loaders if isinstance(o, New) and o.path in batch_source.PATHS] for t in context.facts.loops]
+    cut = [[o for o in beside if o.path != batch_source.DRAW] for beside in by_hand]
+    return all(any(short_batches.are_left_out(context, o) for o in beside) for beside in cut if beside)
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
