@@ -500,3 +500,37 @@ def urlretrieve(url, name):
 """,
     },
 )
+
+SCRIPTS["a number after those of the folders that are there, found by the module for its main block"] = Script(
+    """
+    import glob
+
+    folders = sorted(glob.glob(os.path.join("runs", "run_*")))
+    if folders:
+        number = int(folders[-1].split("_")[-1]) + 1
+    else:
+        number = 0
+    folder = os.path.join("runs", "run_" + str(number))
+
+
+    def train(folder=folder):
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        os.makedirs(folder)
+        feed = DataLoader(TensorDataset(x, y), batch_size=4)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                sgd.zero_grad()
+                F.cross_entropy(net(rows), kinds).backward()
+                sgd.step()
+            torch.save(net.state_dict(), os.path.join(folder, "net.pt"))
+        net.load_state_dict(torch.load(os.path.join(folder, "net.pt")))
+        print("weights", "%.5f" % sum(p.sum() for p in net.parameters()))
+
+
+    if __name__ == "__main__":
+        train()
+    """,
+    same=("weights",),
+    files={"runs/run_4/notes.txt": "kept"},
+)

@@ -19,8 +19,19 @@ def _made_equal(use: Use) -> Value:
         run.bind(target.id, agreed(value))
         for obj in value.objs:
             for name, inner in run.memory.of(obj) if isinstance(obj, New) and obj.path == "list" else ():
-                run.memory[obj, name] = agreed(inner)
+                run.memory[obj, name] = _of_all(use, inner)
     return NOTHING
+
+
+def _of_all(use: Use, value: Value) -> Value:
+    """What all ranks have of a value, and of the entries of a list that it may be, which is another list from here on."""
+    lists = frozenset(o for o in value.instances() if o.path == "list")
+    if not lists:
+        return agreed(value)
+    run, made = use.run, use.run.objects.new("list", use.node, use.run.stack)
+    for name, inner in [pair for each in lists for pair in run.memory.of(each)]:
+        run.memory[made, name] = run.memory.get((made, name), NOTHING) | agreed(inner)
+    return agreed(Value(value.objs - lists | {made}, value.origins, value.scale, value.shape))
 
 
 def _gathered(use: Use) -> Value:

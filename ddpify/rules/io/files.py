@@ -19,7 +19,7 @@ from ddpify.facts.tree import walked
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import prepare
-from ddpify.rules.io import run_names
+from ddpify.rules.io import momentary, run_names
 from ddpify.rules.io.guarded import guards_of
 from ddpify.rules.io.output_statements import OPENS, Guards
 
@@ -216,7 +216,7 @@ def _momentary(context: Context, node: ast.Call) -> bool:
     if path is None or not isinstance(statement, ast.Expr) or statement.value is not node or guards_of(context).guarded(node):
         return False
     agreed, run = context.once(run_names.common_names).statements, context.facts.after
-    return run_names.momentary(run, run.value(path)) and not set(run_names.sources(context, path)) <= set(agreed)
+    return momentary.momentary(run, run.value(path)) and not set(run_names.sources(context, path)) <= set(agreed)
 
 
 def _open(context: Context, guards: Guards, node: ast.Call) -> Iterator[Change]:

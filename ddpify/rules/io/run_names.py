@@ -16,8 +16,7 @@ from collections.abc import Callable, Iterator
 from ddpify.edits import InsertAfter, InsertBefore, Replace
 from ddpify.facts import disk
 from ddpify.facts.disk import Touch
-from ddpify.facts.model import NOTHING, Lit, New, Tup, Value, just, origins_of
-from ddpify.facts.origins import Origin
+from ddpify.facts.model import NOTHING, Lit, Tup, Value
 from ddpify.facts.runs import Run
 from ddpify.facts.tree import Tree, calls_in, inside, last_name, names_read, names_stored, own_statements, walked
 from ddpify.records import dataclass, field
@@ -25,6 +24,7 @@ from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context
 from ddpify.rules.io import run_folder
 from ddpify.rules.io.guarded import guards_of
+from ddpify.rules.io.momentary import is_needed, momentary, momentary_paths, own_origins
 from ddpify.rules.process.setup import works_at_import
 
 CODE = "DDP506"
@@ -72,7 +72,6 @@ EXAMPLES: tuple[Example, ...] = (
 )  # fmt: skip
 Read = ast.Name | ast.Attribute
 Follows = Callable[[Read, ast.Assign], bool]
-_MOMENTARY = ("time", "random", "listing")
 _WHY = "all ranks use the name that rank 0 makes: from a clock or at random, each rank would make another"
 _WHY_OF_DEVICE = "all ranks read the file that rank 0 has named after its device: from its own device, each would make another name"
 
@@ -93,7 +92,7 @@ def common_names(context: Context) -> Names:
     """Which names must be rank 0's."""
     touched = disk.touched(context.facts.after)
     out = Names(loops=_found_free(context, touched))
-    for path in _momentary_paths(context, touched):
+    for path in momentary_paths(context, touched):
         for source in sources(context, path):
             if source is None or not _everywhere(context, source):
                 out.unknown.append(path)
@@ -103,7 +102,7 @@ def common_names(context: Context) -> Names:
         if any(_depends_on(context, t.path, statement) for t in touched) and statement not in out.statements:
             out.statements.append(statement)
     for default, name in _defaults(context):
-        if any(_needed(context, t) and _mentions(context, t.path, name) for t in touched):
+        if any(is_needed(context, t) and _mentions(context, t.path, name) for t in touched):
             kept = out.defaults if _everywhere(context, context.tree.statement(default)) else out.unknown
             kept.append(default)
     _add_named_after_devices(context, touched, out)
@@ -115,7 +114,7 @@ def _add_named_after_devices(context: Context, touched: list[Touch], out: Names)
     found = [t for t in touched if _names_device(context, t.path)]
     alone = [t for t in found if guards_of(context).guarded_call(t.call.node, t.call.stack)]
     looked = any(t.kind == "look" for t in found if t not in alone)
-    for path in dict.fromkeys(t.path for t in found if _needed(context, t)):
+    for path in dict.fromkeys(t.path for t in found if is_needed(context, t)):
         agreed = not looked and context.facts.is_edited(path) and _everywhere(context, context.tree.statement(path))
         (out.of_devices if agreed else out.unknown).append(path)
 
@@ -141,17 +140,6 @@ def _found_free(context: Context, touched: list[Touch]) -> dict[ast.stmt, list[s
     """The loops that find a name which is free, and that a file is then called by, with the names that they bind."""
     bound = {loop: _read_after(context, loop) for loop in _searches(context, context.tree)}
     return {loop: names for loop, names in bound.items() if any(_leads_to(context, t.path, loop, names) for t in touched)}
-
-
-def _momentary_paths(context: Context, touched: list[Touch]) -> Iterator[ast.expr]:
-    """The paths that all ranks must share, and that are made from the time, by chance, or anew from a listing."""
-    run = context.facts.after
-    new = {o for t in touched if t.kind in ("write", "make") for o in run.value(t.path).origins if o.kind == "listing"}
-    for touch in touched:
-        value = run.value(touch.path)
-        listed = touch.kind != "make" and _walks(value, new)
-        if momentary(run, value) and not listed and _needed(context, touch):
-            yield touch.path
 
 
 def _searched(context: Context) -> Iterator[ast.Assign]:
@@ -268,40 +256,10 @@ def _for_a_while(context: Context, block: ast.With) -> Change | Finding:
     )
 
 
-def momentary(run: Run, value: Value) -> bool:
-    """Whether a value may differ from rank to rank because of when, or by what chance, it was made."""
-    return any(o.kind in _MOMENTARY for o in _own_origins(run, value))
-
-
-def _own_origins(run: Run, value: Value) -> frozenset[Origin]:
-    """What a value was made from beside data: how its samples were drawn matters for what a metric is, and not for where it is written."""
-    loaders = [o for o in value.of_kind("batch") if isinstance(o, New)]
-    return value.origins - origins_of([v for o in loaders for v in (run.value(o.node), run.interpreter.element(just(o)))])
-
-
-def _needed(context: Context, touch: Touch) -> bool:
-    """Whether a path that is touched must be the same on all ranks."""
-    tree = context.tree
-    entry = [n for n in (*touch.call.stack, touch.call.node) if n in tree.parent]
-    if touch.kind not in ("read", "list", "make") or not entry:
-        return False
-    if guards_of(context).guarded_call(touch.call.node, touch.call.stack):
-        return False
-    statement = tree.statement(touch.call.node) if context.facts.is_edited(touch.call.node) else None
-    alone = isinstance(statement, ast.Expr) and statement.value is touch.call.node and bool(touch.call.func.paths())
-    return touch.kind != "make" or not alone
-
-
-def _walks(path: Value, new: set[Origin]) -> bool:
-    """Whether a path is one of those that were listed, not a new one made from them: all ranks list the same."""
-    kinds = {o.kind for o in path.origins if o.kind in _MOMENTARY}
-    return kinds == {"listing"} and not path.origins & new
-
-
 def sources(context: Context, node: ast.expr) -> Iterator[ast.Assign | ast.With | None]:
     """The statements that make what is momentary in an expression; None where there is no statement of its own."""
     run = context.facts.after
-    calls = {o.of for o in _own_origins(run, run.value(node)) if o.kind in ("time", "drawn", "listing")}
+    calls = {o.of for o in own_origins(run, run.value(node)) if o.kind in ("time", "drawn", "listing")}
     for call in sorted(calls, key=lambda n: (getattr(n, "lineno", 0), getattr(n, "col_offset", 0))) or [None]:
         yield from _makers(context, call, frozenset())
 

@@ -23,6 +23,7 @@ from ddpify.facts.model import Call, New
 from ddpify.resources import template_dir
 from ddpify.rules.base import Change, Example, Safety
 from ddpify.rules.context import NAMES, Context
+from ddpify.rules.io.momentary import momentary_paths, own_origins
 from ddpify.rules.precision import apex_version
 from ddpify.rules.process import joining, runtime_module
 from ddpify.rules.process.runtime_module import NewFile, Place
@@ -320,7 +321,11 @@ def works_at_import(context: Context) -> bool:
     ]
     places += [(c.node, c.stack) for c in run.trace.calls if "torch.cuda.set_device" in c.func.paths() or _places(context, c)]
     read = [run.value(t.path) for t in disk.touched(run) if t.kind in ("read", "list")]
-    places += [(c.node, c.stack) for v in read for o in v.origins if o.kind == "time" for c in run.calls(o.of)]  # type: ignore[arg-type]
+    named = [own_origins(run, run.value(path)) for path in momentary_paths(context, disk.touched(run))]
+    made = {o.of for v in read for o in v.origins if o.kind == "time"} | {
+        o.of for os in named for o in os if o.kind in ("drawn", "listing")
+    }
+    places += [(c.node, c.stack) for node in made for c in run.calls(node)]  # type: ignore[arg-type]
     inside = set(ast.walk(main))
     return any(
         (stack[0] if stack else node) not in inside and not isinstance(stack[0] if stack else node, ast.Module) for node, stack in places

@@ -1,0 +1,56 @@
+"""Paths made from the time, by chance or from what lies on the disk, which all ranks must share."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ddpify.facts.disk import Touch
+from ddpify.facts.model import New, Value, just, origins_of
+from ddpify.facts.origins import Origin
+from ddpify.facts.runs import Run
+from ddpify.rules.context import Context
+from ddpify.rules.io.guarded import guards_of
+
+_MOMENTARY = ("time", "random", "listing")
+
+
+def momentary_paths(context: Context, touched: list[Touch]) -> Iterator[ast.expr]:
+    """The paths that all ranks must share, and that are made from the time, by chance, or anew from a listing."""
+    run = context.facts.after
+    new = {o for t in touched if t.kind in ("write", "make") for o in run.value(t.path).origins if o.kind == "listing"}
+    for touch in touched:
+        value = run.value(touch.path)
+        listed = touch.kind != "make" and _walks(value, new)
+        if momentary(run, value) and not listed and is_needed(context, touch):
+            yield touch.path
+
+
+def momentary(run: Run, value: Value) -> bool:
+    """Whether a value may differ from rank to rank because of when, or by what chance, it was made."""
+    return any(o.kind in _MOMENTARY for o in own_origins(run, value))
+
+
+def own_origins(run: Run, value: Value) -> frozenset[Origin]:
+    """What a value was made from beside data: how its samples were drawn matters for what a metric is, and not for where it is written."""
+    loaders = [o for o in value.of_kind("batch") if isinstance(o, New)]
+    return value.origins - origins_of([v for o in loaders for v in (run.value(o.node), run.interpreter.element(just(o)))])
+
+
+def is_needed(context: Context, touch: Touch) -> bool:
+    """Whether a path that is touched must be the same on all ranks."""
+    tree = context.tree
+    entry = [n for n in (*touch.call.stack, touch.call.node) if n in tree.parent]
+    if touch.kind not in ("read", "list", "make") or not entry:
+        return False
+    if guards_of(context).guarded_call(touch.call.node, touch.call.stack):
+        return False
+    statement = tree.statement(touch.call.node) if context.facts.is_edited(touch.call.node) else None
+    alone = isinstance(statement, ast.Expr) and statement.value is touch.call.node and bool(touch.call.func.paths())
+    return touch.kind != "make" or not alone
+
+
+def _walks(path: Value, new: set[Origin]) -> bool:
+    """Whether a path is one of those that were listed, not a new one made from them: all ranks list the same."""
+    kinds = {o.kind for o in path.origins if o.kind in _MOMENTARY}
+    return kinds == {"listing"} and not path.origins & new
