@@ -2,6 +2,8 @@
 
 from scripts import Script
 
+from ddpify import Options
+
 FIT = """
         loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=False)
         model = nn.Linear(8, 2)
@@ -732,4 +734,46 @@ SCRIPTS["a meter of tensors, whose average is asked for its number"] = Script(
         print("epoch %d %.6f %.6f" % (epoch, losses.avg.item(), right.avg.cpu().numpy()[0]))
     """,
     same=("epoch",),
+)
+
+SCRIPTS["a table of confusions of classes that are given, which is put in shares when it is shown"] = Script(
+    """
+    import numpy as np
+    from sklearn.metrics import confusion_matrix
+
+    class Confusions:
+        def __init__(self, kinds):
+            self.kinds = kinds
+            self.table = np.zeros([len(kinds), len(kinds)], dtype=int)
+
+        def update(self, targets, predictions):
+            self.table += confusion_matrix(targets, predictions, labels=range(len(self.kinds)))
+
+        def shown(self, shares=True):
+            if shares:
+                self.table = self.table.astype("float") / np.maximum(self.table.sum(axis=1, keepdims=True), 1)
+            return self.table
+
+    def train(model, loader, optimizer, epoch):
+        confusion = Confusions(["a", "b"])
+        for rows, target in loader:
+            optimizer.zero_grad()
+            out = model(rows)
+            F.cross_entropy(out, target).backward()
+            optimizer.step()
+            found = out.softmax(1).topk(1)[1]
+            confusion.update(target.cpu(), found[:, 0].cpu())
+        write(epoch, confusion.shown(shares=True))
+
+    def write(epoch, table):
+        with open("matrix.txt", "a") as file:
+            file.write("%d %s" % (epoch, table.round(5).tolist()))
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    loader = DataLoader(TensorDataset(x, y), batch_size=4)
+    for epoch in range(2):
+        train(model, loader, optimizer, epoch)
+    """,
+    options=Options(whole_batches="never"),
 )

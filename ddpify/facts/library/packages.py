@@ -24,6 +24,8 @@ def _metric(use: Use) -> Value:
     made = computed(use)
     plain = len(use.args) <= 2 and use.keywords.keys() <= {"y_true", "y_pred"}
     average: shape.Scale = "mean" if use.name in _AVERAGES and plain and made.scale == "sample" else "other"
+    if use.name == "confusion_matrix" and use.keywords.keys() - {"y_true", "y_pred"} == {"labels"} and use.keywords["labels"].scale is None:
+        average = "sum" if made.scale == "sample" else "other"  # of as many classes on each rank
     return Value(made.objs, made.origins, average) if made.scale in shape.ROWS else made
 
 

@@ -31,9 +31,7 @@ def meter(context: Context, obj: New) -> Meter | None:
     """The meter that an object is; None where its class adds nothing up, or keeps more than that."""
     if obj.cls is None or context.facts.after.interpreter.is_module(obj):
         return None
-    methods = list(_methods(obj))
-    adding = {m.name for m in methods if any(_added(m))}
-    filling = [m for m in methods if adding & {m.name, *_called_methods(m)} or _called_between(context, obj, m.name, adding)]
+    filling = _filling(context, obj)
     totals = dict.fromkeys(name for m in filling for name in _added(m))
     assigned: dict[str, list[ast.expr]] = {}
     for name, value in (pair for m in filling if m.name not in _STARTS for pair in _assigned(m)):
@@ -46,6 +44,13 @@ def meter(context: Context, obj: New) -> Meter | None:
     several = frozenset(name for m in filling for name in _added(m) if name not in plain)
     running = tuple(name for name in sorted(others) if any(_reads(value, name) for value in assigned[name]))
     return Meter(tuple(totals), tuple(derived.items()), frozenset(others), running, several)
+
+
+def _filling(context: Context, obj: New) -> list[ast.FunctionDef]:
+    """The methods of an object that add to what it has, and those that are called between them."""
+    methods = list(_methods(obj))
+    adding = {m.name for m in methods if any(_added(m))}
+    return [m for m in methods if adding & {m.name, *_called_methods(m)} or _called_between(context, obj, m.name, adding)]
 
 
 def _added(method: ast.FunctionDef) -> Iterator[str]:
@@ -136,6 +141,17 @@ def is_meter(context: Context, obj: New) -> bool:
 def total_of(context: Context, obj: New, name: str) -> Value:
     """What an attribute of a meter has added up: a number or an array, or what is in a dict."""
     run = context.facts.after
-    value = run.attribute(obj, name)
+    value, filled = run.attribute(obj, name), _filled(context, obj, name)
+    if filled is not None:
+        value = Value(value.objs, value.origins, filled.scale, filled.shape)
     held = join([run.attribute(o, "[]") for o in value.instances() if o.path in DICTS])
     return Value(value.objs, value.origins | held.origins, value.scale or held.scale, value.shape)
+
+
+def _filled(context: Context, obj: New, name: str) -> Value | None:
+    """What an attribute is where it is added to; None where every method that assigns it takes part in that."""
+    run, filling = context.facts.after, _filling(context, obj)
+    stores = [s for s in run.stores_as.get(name, ()) if obj in s.receiver.objs]
+    by = {s.node: context.facts.tree_of(s.node).function(s.node) for s in stores}
+    added = [s.value for s in stores if by[s.node] in filling]
+    return join(added) if added and any(f not in filling and getattr(f, "name", "") not in _STARTS for f in by.values()) else None
