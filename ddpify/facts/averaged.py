@@ -163,7 +163,7 @@ def _start(facts: Facts, optimizer: New, owner: Obj, step: Call) -> Start | None
     """Where all ranks can be given the same values of what an optimizer moves."""
     run = facts.before
     if isinstance(owner, New) and owner.path == "torch.nn.Parameter" and not any(_is_module(run, r) for r in run.roots(owner)):
-        return _start_of_groups(facts, optimizer)
+        return _start_of_tensors(facts, optimizer, single=True)
     root = _outermost(run, owner)
     together = next((m for m in facts.models if root in m.objs), None)
     for model in (TrainedModel(frozenset((root,)), frozenset()), *([together] if together is not None else [])):
@@ -176,17 +176,17 @@ def _start(facts: Facts, optimizer: New, owner: Obj, step: Call) -> Start | None
                 continue
             if facts.is_edited(statement) and _refers_to(facts, statement, target, root):
                 return Start(statement, ast.unparse(target), root, target)
-    return None if _has_statistics(run, root) else _start_of_groups(facts, optimizer)
+    return None if _has_statistics(run, root) else _start_of_tensors(facts, optimizer, single=False)
 
 
-def _start_of_groups(facts: Facts, optimizer: New) -> Start | None:
-    """Where the tensors that an optimizer was given are made the same: after the statement that makes it."""
+def _start_of_tensors(facts: Facts, optimizer: New, single: bool) -> Start | None:
+    """Where the tensors that an optimizer was given, or the `single` ones of them, are made the same: after the statement that makes it."""
     if not facts.is_edited(optimizer.node):
         return None
     statement = facts.entry.statement(optimizer.node)
     if not isinstance(statement, (ast.Assign, ast.AnnAssign)):
         return None
-    return Start(statement, _tensors(facts, optimizer, statement), None)
+    return Start(statement, _tensors(facts, optimizer, statement, single), None)
 
 
 def _has_statistics(run: Run, owner: Obj) -> bool:
@@ -226,10 +226,10 @@ def _is_module(run: Run, obj: Obj) -> bool:
     return isinstance(obj, New) and (run.interpreter.is_module(obj) or (obj.path not in kinds and bool(obj.path)))
 
 
-def _tensors(facts: Facts, optimizer: New, statement: ast.Assign | ast.AnnAssign) -> str:
+def _tensors(facts: Facts, optimizer: New, statement: ast.Assign | ast.AnnAssign, single: bool) -> str:
     """The single tensors that an optimizer is given: by their names, where they have some beside it, or by way of its groups."""
     names = [_named(facts, made, statement) for made in facts.before.single_parameters(collect.optimizer_parameters(facts, optimizer))]
-    if len(names) == len(owners(facts, optimizer)) and all(name for _, name in names):
+    if single and all(name for _, name in names):
         return f"[{', '.join(name for _, name in sorted(names))}]"
     target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
     return f'p for group in {ast.unparse(target)}.param_groups for p in group["params"]'
