@@ -164,7 +164,7 @@ def _pieces(context: Context, needs: set[str]) -> dict[str, str]:
     if "sharded" in needs:
         pieces["sharded"] = _options(pieces["sharded"], needs)
     if "rows_of_rank:whole" in needs:
-        pieces["rows_of_rank"] = _rows_alone(pieces["rows_of_rank"], context.names)
+        pieces["rows_of_rank"] = _template("rows_of_rank_alone", context.names)  # no row is repeated, which could make a short batch whole
     if "same_on_all_ranks" in needs and "same_on_all_ranks:tensor" not in needs:
         before, tensor, after = pieces["same_on_all_ranks"].partition("    if isinstance(value, torch.Tensor)")
         pieces["same_on_all_ranks"] = before + after.partition("return value\n")[2] if tensor else before
@@ -258,13 +258,6 @@ def _options(text: str, needs: set[str]) -> str:
         at = next(i for i, line in enumerate(lines) if 'options.get("sampler")' in line)
         lines[at - 1 : at + 3] = [lines[at - 1].replace("sampler =", 'options["sampler"] =')]
     return "".join(line for line in lines if "sharded:whole" not in needs or "per_rank(options.get" not in line)
-
-
-def _rows_alone(text: str, names: dict[str, str]) -> str:
-    """`rows_of_rank` where no short batch is trained on: no row of it is repeated, which could make it a whole one."""
-    text = text.replace("; where a shorter one cannot be shared equally, its last row is repeated", ", as many as every other rank has")
-    size = names["world_size"]
-    return f"{text.partition('    share =')[0]}    return rows[{names['rank']} : len(rows) // {size} * {size} : {size}]\n"
 
 
 def _template(name: str, names: dict[str, str]) -> str:
