@@ -321,7 +321,7 @@ def test_a_network_that_ran_on_one_gpu_beside_one_that_ran_on_several(tmp_path: 
     assert ("convert_sync_batchnorm" in done.code) is synced
 
 
-PARTS = """
+FOR_PARTS = """
 net = nn.Sequential(nn.Linear(8, 6), nn.BatchNorm1d(6), nn.Linear(6, 2))
 sgd = torch.optim.SGD(net.parameters(), lr=0.1)
 feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
@@ -344,5 +344,5 @@ print(right)
 
 
 def test_a_model_that_trains_on_parts_of_a_batch_goes_on_with_its_statistics(tmp_path: Path) -> None:
-    before, _, after = converted(Script(PARTS), tmp_path).code.partition("torch.no_grad()")
+    before, _, after = converted(Script(FOR_PARTS), tmp_path).code.partition("torch.no_grad()")
     assert ("net.buffers()" in before, "net.buffers()" in after) == (False, True)
