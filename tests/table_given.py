@@ -271,4 +271,13 @@ SCRIPTS = {
         "if random.random() < 0.5:\n    optimizer.param_groups[0]['lr'] *= 0.9\nloss = F.cross_entropy(model(x), y)",
         before="import random\nrandom.seed(1)",
     ),
+    "all data at once, as often as is drawn": _script(
+        "for k in range(random.randint(1, 3)):\n    loss = F.cross_entropy(model(x), y)", before="import random\nrandom.seed(1)"
+    ),
+    "all data at once, twice in a step": _script("loss = F.cross_entropy(model(x), y) + F.mse_loss(model(-x), torch.zeros(len(x), 2))"),
+    "all data at once, and noise of NumPy that is added to it": _script(
+        "noise = np.random.randn(44, 8).astype('float32')\nloss = F.cross_entropy(model(x + torch.from_numpy(noise)), y)",
+        before="import numpy as np",
+        told=("DDP307",),
+    ),
 }

@@ -9,7 +9,8 @@ from ddpify.facts import batch_source, manual_batches
 from ddpify.facts.manual_batches import parts_of
 from ddpify.facts.model import Call, Class, Func, Lit, New, Obj, Part, Tup, Value, join, paths_of
 from ddpify.facts.origins import Origin
-from ddpify.facts.tree import Tree, last_name, same, structure
+from ddpify.facts.tree import Tree, arguments, last_name, same, structure
+from ddpify.placement.rows import ALIGNED
 from ddpify.rules.context import Context
 from ddpify.rules.data import batch_shapes, repeated_rows
 
@@ -28,7 +29,7 @@ def other_than_samples(context: Context, trained: list[New]) -> tuple[str, str] 
     known = context.facts.batch_sources
     if all(known[o.node].kind in SIDE_BY_SIDE for o in trained):
         return _states(context)
-    reason = _through_time(context, set(trained)) or _other_draws(context, trained)
+    reason = _through_time(context, set(trained)) or _other_draws(context, trained) or _beside_constants(context, trained)
     reason = reason or _one_by_one(context, trained) or _slices(context, trained)
     sizes = {_number(context, s) for o in trained if (s := known[o.node].size) is not None}
     if reason is None and len(sizes) > 1 and any(o.path == batch_source.DRAW for o in trained):
@@ -76,6 +77,33 @@ def _other_draws(context: Context, trained: list[New]) -> tuple[str, str] | None
         if sampled is not None
         else None
     )
+
+
+def _beside_constants(context: Context, trained: list[New]) -> tuple[str, str] | None:
+    """Whether what is drawn is no batch, but added to other data, or the like: a rank's part of it would have fewer rows."""
+    run, drawn = context.facts.after, {o for o in trained if o.path == batch_source.DRAW}
+    for node in run.trace.values if drawn else ():
+        operands = list(map(run.value, _combined(node)))
+        rows = any(v.scale == "sample" and not v.batches().isdisjoint(drawn) for v in operands)
+        if rows and any(_is_table(v) for v in operands):
+            text = ast.unparse(node)
+            return f"`{text}` combines what is drawn with other data that may have as many rows, and that every rank has all of", RECIPE
+    return None
+
+
+def _combined(node: ast.AST) -> list[ast.expr]:
+    """The operands whose entries at the same place an expression combines."""
+    if isinstance(node, ast.BinOp):
+        return [] if isinstance(node.op, ast.MatMult) else [node.left, node.right]
+    if not isinstance(node, ast.Call) or last_name(node.func).rstrip("_") not in ALIGNED:
+        return []
+    return [*([node.func.value] if isinstance(node.func, ast.Attribute) else []), *arguments(node)]
+
+
+def _is_table(value: Value) -> bool:
+    """Whether a value is a constant of several rows, for all that is known."""
+    tensor = value.shape is not None and value.shape.ndim != 1 and not value.shape.front and not value.objs
+    return tensor and value.scale is None and not any(map(value.of_kind, ("parameters", "weight", "forward", "batch")))
 
 
 def _slices(context: Context, trained: list[New]) -> tuple[str, str] | None:

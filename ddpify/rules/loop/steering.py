@@ -123,6 +123,7 @@ def _of_whole_batches(context: Context) -> Iterator[Value]:
     yield from (loss_in(run, loop.backward.node) for loop in context.facts.loops)
     in_training = (d for d in run.trace.decisions if any(up.node in context.facts.training_loops for up in d.loops))
     yield from (d.test for d in in_training if forwards.isdisjoint(d.stack))
+    yield from (loop.over for node in forwards for call in run.calls(node) for loop in call.loops)  # ranks gather what they give
 
 
 def _tests(context: Context) -> Iterator[Value]:
