@@ -25,7 +25,7 @@ from ddpify.facts.interpret.collated import is_foreign
 from ddpify.facts.library.flow import with_entries
 from ddpify.facts.model import Call, Class, Func, Lit, New, Part, Tup, Value
 from ddpify.facts.runs import Run
-from ddpify.facts.tree import arguments
+from ddpify.facts.tree import arguments, names_stored
 from ddpify.options import Options
 from ddpify.placement.lattice import REPLICATE
 from ddpify.placement.values import is_rows
@@ -76,6 +76,7 @@ _GRAPHS = library.LOADERS - {library.DATALOADER}
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda)
 _OF_A_BATCH = ("random", "unknown", "sized", "share")  # what else than rows may be as long as a batch
 _GRADIENTS = ("grad", "register_hook")
+_OF_ONE_SEQUENCE = tuple(f"torch.nn.{name}" for name in ("RNN", "LSTM", "GRU", "Transformer", "MultiheadAttention"))
 _MADE_OF_ROWS = ("other", "chosen")  # of which the next run tells whether a model can run on parts of them
 _MOVES = frozenset("to cuda cpu float double half long contiguous detach requires_grad_ type".split())
 _READ = {
@@ -155,7 +156,18 @@ def _is_alike(context: Context, node: ast.expr) -> bool:
     """Whether an expression is a tensor that every rank has made by itself, of the same numbers."""
     value = context.facts.after.value(node)
     own = any(map(value.of_kind, ("forward", "graded", "parameters", "weight"))) or _draws_in_training(context, value)
-    return not value.objs and not own and context.placement(value) == REPLICATE and _has_columns(context.facts.after, value)
+    alike = not value.objs and not own and context.placement(value) == REPLICATE
+    return alike and (_has_columns(context.facts.after, value) or (value.shape is None and _is_all_of_the_data(context, node)))
+
+
+def _is_all_of_the_data(context: Context, node: ast.expr) -> bool:
+    """Whether each step has the same tensor, which is then no single sample, and no layer reads it that takes one sequence alone, too."""
+    tree, run = context.facts.tree_of(node), context.facts.after
+    names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
+    stored = {n.id for loop in context.facts.training_loops if tree.function(loop) is not None for n in names_stored(loop)}
+    given = {a.arg for a in ast.walk(tree.function(node)) if isinstance(a, ast.arg)}
+    fixed = bool(names) and not any(n.id in stored | given for n in names) and not any(isinstance(n, ast.Subscript) for n in ast.walk(node))
+    return fixed and not any(path.startswith(_OF_ONE_SEQUENCE) for c in run.trace.calls for path in (*c.func.paths(), *c.func.kinds()))
 
 
 def _draws_in_training(context: Context, value: Value) -> bool:
@@ -168,8 +180,10 @@ def _has_columns(run: Run, value: Value) -> bool:
     """Whether a tensor is known to have two dimensions or more: a single one may be that of the entries of one sample."""
     if value.shape is None or value.shape.ndim is not None:
         return value.shape is not None and value.shape.dims > 1
-    made_of = [given for call in run.calls(value.shape.base) for given in call.args] if isinstance(value.shape.base, ast.Call) else []
-    rows = [row for given in made_of for row in _held(run, given)] if value.shape.dims >= 0 else []
+    made = value.shape.base
+    if not isinstance(made, ast.Call) or value.shape.dims < 0:
+        return False
+    rows = [row for given in made.args for row in _held(run, run.value(given))]
     return bool(rows) and all(_has_entries(row) for row in rows)
 
 
