@@ -1,5 +1,9 @@
 """Training on tensors that no loader makes: each rank runs the models on its rows of them."""
 
+import io
+from dataclasses import replace
+
+import numpy as np
 from scripts import Script, on_three
 
 _MODEL = "nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 2))"
@@ -29,6 +33,14 @@ class Net(nn.Module):
 
 
 """
+
+
+def _table() -> bytes:
+    """A table of 40 samples of eight numbers and a class, as NumPy writes it."""
+    rows, written = np.sin(np.arange(360, dtype=np.float32) ** 1.5).reshape(40, 9), io.BytesIO()
+    rows[:, -1] = rows[:, -1] > 0
+    np.save(written, rows)
+    return written.getvalue()
 
 
 def _script(
@@ -279,5 +291,48 @@ SCRIPTS = {
         "noise = np.random.randn(44, 8).astype('float32')\nloss = F.cross_entropy(model(x + torch.from_numpy(noise)), y)",
         before="import numpy as np",
         told=("DDP307",),
+    ),
+    "all data at once, from a file of NumPy": replace(
+        _script(
+            "loss = F.cross_entropy(model(inputs), targets)",
+            before="import numpy as np\ndata = np.load('data.npy')\ninputs = torch.from_numpy(data[:, :-1]).to(x.dtype)\n"
+            "targets = torch.from_numpy(data[:, -1]).long()",
+        ),
+        files={"data.npy": _table()},
+    ),
+    "a sequence from a file of NumPy": Script(
+        """
+        import numpy as np
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.rnn = nn.LSTM(8, 6, batch_first=True)
+                self.last = nn.Linear(6, 2)
+
+            def forward(self, x):
+                return self.last(self.rnn(x)[0])
+
+
+        inputs = torch.from_numpy(np.load("data.npy")[:, :-1])
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(14):
+            loss = F.cross_entropy(model(inputs), y[:40])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        """,
+        files={"data.npy": _table()},
+        told=("DDP402",),
+    ),
+    "rows of a file, one after another": replace(
+        _script(
+            "loss = F.cross_entropy(model(inputs[step]).unsqueeze(0), y[step : step + 1])",
+            before="import numpy as np\ninputs = torch.from_numpy(np.load('data.npy')[:, :-1])",
+            told=("DDP402",),
+        ),
+        files={"data.npy": _table()},
     ),
 }

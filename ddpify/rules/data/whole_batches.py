@@ -76,7 +76,10 @@ _GRAPHS = library.LOADERS - {library.DATALOADER}
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda)
 _OF_A_BATCH = ("random", "unknown", "sized", "share")  # what else than rows may be as long as a batch
 _GRADIENTS = ("grad", "register_hook")
-_OF_ONE_SEQUENCE = tuple(f"torch.nn.{name}" for name in ("RNN", "LSTM", "GRU", "Transformer", "MultiheadAttention"))
+_OF_ONE_SEQUENCE = frozenset(
+    f"torch.nn.{name}"
+    for name in "RNN LSTM GRU Transformer TransformerEncoder TransformerEncoderLayer TransformerDecoder MultiheadAttention".split()
+)
 _MADE_OF_ROWS = ("other", "chosen")  # of which the next run tells whether a model can run on parts of them
 _MOVES = frozenset("to cuda cpu float double half long contiguous detach requires_grad_ type".split())
 _READ = {
@@ -164,10 +167,10 @@ def _is_all_of_the_data(context: Context, node: ast.expr) -> bool:
     """Whether each step has the same tensor, which is then no single sample, and no layer reads it that takes one sequence alone, too."""
     tree, run = context.facts.tree_of(node), context.facts.after
     names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
-    stored = {n.id for loop in context.facts.training_loops if tree.function(loop) is not None for n in names_stored(loop)}
+    stored = {n.id for loop in context.facts.training_loops for n in names_stored(loop)}
     given = {a.arg for a in ast.walk(tree.function(node)) if isinstance(a, ast.arg)}
     fixed = bool(names) and not any(n.id in stored | given for n in names) and not any(isinstance(n, ast.Subscript) for n in ast.walk(node))
-    return fixed and not any(path.startswith(_OF_ONE_SEQUENCE) for c in run.trace.calls for path in (*c.func.paths(), *c.func.kinds()))
+    return fixed and not any(kind in _OF_ONE_SEQUENCE for call in run.trace.calls for kind in call.func.kinds())
 
 
 def _draws_in_training(context: Context, value: Value) -> bool:
