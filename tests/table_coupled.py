@@ -924,3 +924,33 @@ SCRIPTS["two inputs of a model, each sorted by lengths of its own"] = Script(
     same=("epoch",),
     ranks=(2, 3),
 )
+
+SCRIPTS |= {
+    f"outputs that a loop goes through by a number, as {counts}": Script(
+        f"""
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first, self.second = nn.Linear(8, 2), nn.Linear(8, 2)
+
+            def forward(self, x):
+                h = self.second(x)
+                return self.first(x), h - h.mean(0)
+
+
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        loader = DataLoader(TensorDataset(x, y), batch_size=4)
+        for data, target in loader:
+            outputs, loss, i = model(data), 0, 0
+            while i < 2:
+                loss = loss + F.cross_entropy(outputs[i], target)
+                {counts}
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        """,
+        told=("DDP402",),
+    )
+    for counts in ("i += 1", "i = i + 1")
+}

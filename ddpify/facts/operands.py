@@ -38,7 +38,7 @@ def argument(run: Interpreter, value: Value, depth: int = 0) -> Argument:
 
 def _literal(value: Value, only: Obj | None) -> object:
     """The literal that a value is, the one object that it may be being `only`."""
-    literal = only.value if isinstance(only, Lit) and value.scale is None else UNKNOWN
+    literal = only.value if isinstance(only, Lit) and value.scale is None and not value.of_kind("index") else UNKNOWN
     return PLACES if literal is UNKNOWN and value.shape is not None and value.shape.places else literal
 
 

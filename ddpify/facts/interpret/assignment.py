@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from ddpify.facts import library, named, sources, tensor_entries, uniform
-from ddpify.facts.interpret.literals import literal, literal_keys
+from ddpify.facts.interpret.literals import is_whole_number, literal, literal_keys
 from ddpify.facts.interpret.operators import by_class
 from ddpify.facts.interpret.state import ELEMENT, UNNAMED, Interpreter
 from ddpify.facts.model import NOTHING, Func, Lit, New, Obj, Part, Tup, Value, join, just
@@ -214,8 +214,19 @@ def execute_assign(run: Interpreter, node: ast.Assign) -> bool:
     """`a = b = value`."""
     value = as_said(run, run.expression(node.value))
     for target in node.targets:
-        assign(run, target, marked_as_kept(run, node, target, value))
+        given = value
+        if isinstance(node.value, ast.BinOp) and same(node.value.left, target):
+            given = _counted_on(run, run.trace.values.get(node.value.left, NOTHING), value)
+        assign(run, target, marked_as_kept(run, node, target, given))
     return True
+
+
+def _counted_on(run: Interpreter, old: Value, new: Value) -> Value:
+    """What a loop makes of a whole number, as `i += 1` does: more than the number that was written out."""
+    number = not new.objs and new.scale is None and {o.kind for o in new.origins} <= {"from", "index"}
+    if not run.loops or not number or not is_whole_number(old):
+        return new
+    return Value(frozenset(), new.origins | {Origin("index", run.loops[-1].node)}, None, new.shape)
 
 
 def marked_as_kept(run: Interpreter, node: ast.Assign | ast.AugAssign, target: ast.expr, value: Value) -> Value:
@@ -264,7 +275,7 @@ def execute_augassign(run: Interpreter, node: ast.AugAssign) -> bool:
                 run.update(obj, value)
             library.put(run, obj, run.element(value), "extend")
         new = old
-    assign(run, node.target, marked_as_kept(run, node, node.target, new))
+    assign(run, node.target, marked_as_kept(run, node, node.target, _counted_on(run, old, new)))
     if isinstance(node.target, ast.Name) and not old.objs:  # a tensor is changed in place
         run.frame.changed.add(node.target.id)
     return True

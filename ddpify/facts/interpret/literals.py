@@ -55,12 +55,19 @@ def joined_texts(parts: list[Value]) -> frozenset[Obj]:
 
 def literal_keys(index: Value) -> list[str]:
     """The literal keys that an index may be."""
+    if index.of_kind("index"):
+        return []
     return [str(o.value) for o in index.objs if isinstance(o, Lit) and isinstance(o.value, (str, int))]
+
+
+def is_whole_number(value: Value) -> bool:
+    """Whether a value is a whole number that is written out, or counted from one."""
+    return bool(value.objs) and all(isinstance(o, Lit) and type(o.value) is int for o in value.objs)
 
 
 def literal(value: Value) -> object:
     """The literal that a value is, if it can be but one."""
-    if len(value.objs) == 1:
+    if len(value.objs) == 1 and not value.of_kind("index"):
         (only,) = value.objs
         if isinstance(only, Lit):
             return only.value
