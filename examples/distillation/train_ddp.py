@@ -135,6 +135,8 @@ def distill(teacher, student, train_loader, test_loader, args, device):
     optimizer = torch.optim.AdamW([{"params": decay, "weight_decay": 1e-2}, {"params": no_decay, "weight_decay": 0.0}], lr=args.lr)
     scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=args.epochs)
     best = 0.0
+    if rank != 0:
+        torch.manual_seed(torch.initial_seed() + rank)
     for epoch in range(1, args.epochs + 1):
         student.train()
         running_loss, seen = 0.0, 0
