@@ -389,7 +389,7 @@ x, y = torch.randn(64, 8), torch.randn(64, 8)
 model = torch.nn.Linear(8, 8)
 sgd = torch.optim.SGD(model.parameters(), lr=0.1)
 for step in range(100):
-    loss = (model(x) - y).abs().mean()
+    loss = (model(x) - y).abs().mean() * torch.rand(()).item()
     sgd.zero_grad()
     loss.backward()  # \x1b[2J
     sgd.step()

@@ -29,8 +29,8 @@ def other_than_samples(context: Context, trained: list[New]) -> tuple[str, str] 
     known = context.facts.batch_sources
     if all(known[o.node].kind in SIDE_BY_SIDE for o in trained):
         return _states(context)
-    reason = _through_time(context, set(trained)) or _other_draws(context, trained) or _beside_constants(context, trained)
-    reason = reason or _one_by_one(context, trained) or _slices(context, trained)
+    reason = _through_time(context, set(trained)) or _other_draws(context, trained)
+    reason = reason or _one_by_one(context, trained) or _slices(context, trained) or _beside_constants(context, trained)
     sizes = {_number(context, s) for o in trained if (s := known[o.node].size) is not None}
     if reason is None and len(sizes) > 1 and any(o.path == batch_source.DRAW for o in trained):
         return "these random tensors have several sizes, or not a batch's: it is not clear which dimension counts samples", RECIPE
