@@ -157,8 +157,7 @@ def _passed(context: Context, node: ast.expr, copied: dict[ast.expr, str]) -> It
             yield Change(CODE, why, tree.shown, node, (Replace(node, written, (node,)),), level=Safety.NOTE)
             return
         why = "the original saved the DataParallel object itself; this saves the model inside, which loads without any wrapper"
-        level = Safety.NOTE if _reads_plain_models(context, node) else Safety.REVIEW
-        yield context.manual(CODE, node, why, "make sure that what loads this file expects the plain model", level=level)
+        yield context.manual(CODE, node, why, "make sure that what loads this file expects the plain model", level=Safety.REVIEW)
     if node not in copied and isinstance(parent, (ast.Call, ast.keyword)) and _hands_on_keys(context, node):
         optional, test = _optional(context, node)
         if optional:
@@ -176,8 +175,11 @@ def _saved_wrapper(context: Context, model: ast.expr) -> str:
     """The model inside `{0}` in a DataParallel where the original had one; empty if that is not known or a whole model is read back."""
     run, tree = context.facts.before, context.facts.tree_of(model)
     wrappers = [o for o in run.value(model).instances() if o.path == library.DATAPARALLEL]
+    calls = (call for call in run.trace.calls if call.method not in _READ)
+    called = {_outermost(o) for call in calls for o in call.func.objs if isinstance(o, (New, Part))}
+    called |= {_outermost(o) for m in context.facts.models for o in m.objs if isinstance(o, (New, Part))}
     texts = {ast.unparse(o.node.func) if isinstance(o.node, ast.Call) and context.facts.tree_of(o.node) is tree else "" for o in wrappers}
-    if _is_read_back(context) or len(texts) > 1:
+    if any(isinstance(o, New) and o.path == "torch.load" for o in called) or len(texts) > 1:
         return ""
     (text,) = texts
     imported = {
@@ -190,20 +192,6 @@ def _saved_wrapper(context: Context, model: ast.expr) -> str:
         return written
     asked = _question(context, model)
     return f"{written} if {ast.unparse(asked.test)} else {{0}}.module" if asked else ""
-
-
-def _reads_plain_models(context: Context, model: ast.expr) -> bool:
-    """Whether what reads a file with a model takes plain ones: this script, which wraps them, or another of what may have no wrapper."""
-    may_be_plain = any(o.path != library.DATAPARALLEL for o in context.facts.before.value(model).instances())
-    return may_be_plain or _is_read_back(context)
-
-
-def _is_read_back(context: Context) -> bool:
-    """Whether a whole model is read from a file, and run."""
-    calls = (call for call in context.facts.before.trace.calls if call.method not in _READ)
-    called = {_outermost(o) for call in calls for o in call.func.objs if isinstance(o, (New, Part))}
-    called |= {_outermost(o) for m in context.facts.models for o in m.objs if isinstance(o, (New, Part))}
-    return any(isinstance(o, New) and o.path == "torch.load" for o in called)
 
 
 def _outermost(obj: New | Part) -> object:
