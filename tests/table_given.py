@@ -335,4 +335,59 @@ SCRIPTS = {
         ),
         files={"data.npy": _table()},
     ),
+    "attention, which may be over the rows of a batch": Script(
+        """
+            import numpy as np
+
+
+            class Net(nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.first, self.last = nn.Linear(8, 6), nn.Linear(6, 2)
+
+                def forward(self, x):
+                    h = self.first(x)
+                    return self.last((h @ h.transpose(-2, -1)).softmax(-1) @ h)
+
+
+            inputs = torch.from_numpy(np.load("data.npy")[:, :-1])
+            loader = DataLoader(TensorDataset(inputs, y[:40]), batch_size=4)
+            model = Net()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for data, target in loader:
+                loss = F.cross_entropy(model(data), target)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+        files={"data.npy": _table()},
+        told=("DDP402",),
+    ),
+    "attention, which may be over all rows of a file": Script(
+        """
+        import numpy as np
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first, self.last = nn.Linear(8, 6), nn.Linear(6, 2)
+
+            def forward(self, x):
+                h = self.first(x)
+                return self.last((h @ h.transpose(-2, -1)).softmax(-1) @ h)
+
+
+        inputs = torch.from_numpy(np.load("data.npy")[:, :-1])
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(14):
+            loss = F.cross_entropy(model(inputs), y[:40])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        """,
+        files={"data.npy": _table()},
+        told=("DDP402",),
+    ),
 }

@@ -135,7 +135,6 @@ WHOLE = frozenset(
         "only the samples above the median count",
         "padding, and a function that steps by a loss that another has computed",
         "places in the batch, given to the loss",
-        "prototypes that are learned and moved",
         "results that a loop over the training loader writes for each batch",
         "row by row",
         "rows grouped by a number that the sampler is given",

@@ -139,9 +139,12 @@ def withdraw(run: Interpreter) -> None:
         found = known.get(id(value))
         if found is None:
             objs = frozenset([o.each(proven) if isinstance(o, Tup) else o for o in value.objs]) if value.objs else value.objs
-            scale = value.scale if value.scale is None or unmet.isdisjoint(value.origins) else "other"
-            same = objs == value.objs and scale == value.scale
-            found = known[id(value)] = value, value if same else Value(objs, value.origins, scale, value.shape)
+            scale, origins = value.scale, value.origins
+            if not unmet.isdisjoint(origins):
+                scale = scale and "other"
+                origins = origins | {Origin("mixed")} if of_kind(origins, "whole") else origins  # what was gathered may be no rows
+            same = objs == value.objs and scale == value.scale and origins is value.origins
+            found = known[id(value)] = value, value if same else Value(objs, origins, scale, value.shape)
         return found[1]
 
     trace = run.trace

@@ -65,5 +65,5 @@ def _is_of_training(context: Context, node: ast.AST) -> bool:
     if not loops.isdisjoint(tree.ancestors(node)):
         return True
     function = tree.function(node)
-    calls = [c for c in context.facts.after.trace.calls if function in c.func.functions()]
+    calls = context.facts.after.calls_to(function)
     return bool(calls) and all(any(loop.node in loops for loop in c.loops) for c in calls)

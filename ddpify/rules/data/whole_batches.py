@@ -187,13 +187,9 @@ def _has_columns(run: Run, value: Value) -> bool:
     if not isinstance(made, ast.Call) or value.shape.dims < 0:
         return False
     rows = [row for given in made.args for row in _held(run, run.value(given))]
-    return bool(rows) and all(_has_entries(row) for row in rows)
-
-
-def _has_entries(value: Value) -> bool:
-    """Whether a value is a list, or an array that is made of one."""
-    lists = bool(value.objs) and all(isinstance(o, Tup) or (isinstance(o, New) and o.path == "list") for o in value.objs)
-    return lists or (not value.objs and value.shape is not None and value.shape.ndim != 0)
+    return bool(rows) and all(
+        row.objs and all(isinstance(o, Tup) or (isinstance(o, New) and o.path == "list") for o in row.objs) for row in rows
+    )
 
 
 def with_shares(context: Context) -> AssumedEdits | None:
