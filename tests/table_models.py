@@ -3137,3 +3137,39 @@ SCRIPTS["parameters in groups by the names that DataParallel gives them"] = Scri
     """,
     same=("fast", "halved"),
 )
+SCRIPTS["a head by choice, of which one kind could not be called with labels"] = Script(
+    """
+    class Margin(nn.Module):
+        def __init__(self, n, k):
+            super().__init__()
+            self.weight = nn.Parameter(torch.cos(torch.arange(k * n * 1.0)).view(k, n))
+
+        def forward(self, features, labels):
+            cosine = F.linear(F.normalize(features), F.normalize(self.weight))
+            chosen = torch.zeros(cosine.size())
+            chosen.scatter_(1, labels.view(-1, 1).long(), 1)
+            return 4 * (cosine - 0.3 * chosen)
+
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--head", default="margin")
+    args = parser.parse_args()
+    body = nn.Sequential(nn.Linear(8, 6), nn.ReLU())
+    if args.head.startswith("margin"):
+        head = Margin(6, 2)
+    else:
+        head = nn.Linear(6, 2)
+    body, head = nn.DataParallel(body), nn.DataParallel(head)
+    optimizer = torch.optim.SGD([{"params": body.parameters()}, {"params": head.parameters()}], lr=0.1)
+    for epoch in range(3):
+        total = 0.0
+        for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+            loss = F.cross_entropy(head(body(rows), kinds), kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += loss.item()
+        print("loss", epoch, f"{total:.4f}")
+    """,
+    same=("loss",),
+)

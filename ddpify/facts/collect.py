@@ -10,6 +10,7 @@ from ddpify.facts import batch_source, discarded, library, manual_batches, optio
 from ddpify.facts.assumed import AS_WRITTEN, BY_RANK_ZERO, GIVEN, SHARES, WHOLE_BATCHES, AssumedEdits
 from ddpify.facts.batch_source import BatchSource
 from ddpify.facts.frozen import frozen
+from ddpify.facts.interpret.attributes import opened
 from ddpify.facts.interpret.settings import excluded
 from ddpify.facts.model import NOTHING, Call, Func, Lit, Loop, Method, New, Obj, Part, Value, join, ordered
 from ddpify.facts.runs import Run, place_of, run, run_by
@@ -422,9 +423,14 @@ def uncovered(facts: Facts) -> Iterator[tuple[New, Obj | None]]:
 
 
 def made_instead(run: Run, obj: Obj, model: TrainedModel) -> bool:
-    """Whether an object is made instead of the model: where a setting has another value, or by the same call of what is chosen."""
+    """Whether an object is made instead of the model: where a setting has another value, by the same call of what is chosen, or to fail.
+
+    What may stand where the model is called, and reaches no backward from there, cannot be called with what the model is given.
+    """
     if not isinstance(obj, New) or not (run.interpreter.is_module(obj) or obj.path.startswith("torch.nn.")):
         return False
+    if any(obj in opened(run.interpreter, run.value(node.func).objs) for node in model.forwards if isinstance(node, ast.Call)):
+        return True
     under = run.interpreter.made_under
     if all(excluded(under.get(obj, frozenset()), under.get(other, frozenset())) for other in model.objs):
         return True
