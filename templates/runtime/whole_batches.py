@@ -17,7 +17,10 @@ class WholeBatches:
     def __iter__(self):
         if self.shared:
             self.loader.collate_fn = pickle.dumps  # a worker hands on the samples
-        read = iter(self.loader if self.shared or rank == 0 else ())
+        return self.gathered(iter(self.loader if self.shared or rank == 0 else ()))
+
+    def gathered(self, read):
+        """Gather each batch from what all ranks read."""
         sampler = getattr(self.loader, "sampler", None)
         left = len(sampler.dataset) if isinstance(sampler, DistributedSampler) and not sampler.drop_last else float("inf")
         while True:
