@@ -1399,3 +1399,59 @@ SCRIPTS |= {
         ("and the size of the weights", "0.3 * model[1].weight.abs().mean()", "(loss + size).backward()", ()),
     )
 }
+SCRIPTS["an order drawn beside parameters that were drawn, too"] = Script(
+    """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.randn(8, 2) * 0.1)
+
+        def forward(self, rows):
+            return rows @ self.weight
+
+
+    class Trainer:
+        def __init__(self):
+            self.x, self.y = x[:40], y[:40]
+            self.net = Net()
+            self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+        def fit(self):
+            for epoch in range(4):
+                order, total = torch.randperm(len(self.x)), 0.0
+                self.x, self.y = self.x[order], self.y[order]
+                for start in range(0, len(self.x), 10):
+                    rows, kinds = self.x[start : start + 10], self.y[start : start + 10]
+                    self.optimizer.zero_grad()
+                    loss = F.cross_entropy(self.net(rows), kinds)
+                    loss.backward()
+                    self.optimizer.step()
+                    total += loss.item() * len(rows)
+                print("loss", epoch, f"{total / 40:.5f}")
+
+
+    torch.manual_seed(0)
+    Trainer().fit()
+    """,
+    same=("loss",),
+)
+SCRIPTS["losses of an epoch out of the history, where the epoch weighs the loss"] = Script(
+    """
+    torch.manual_seed(0)
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    samples, history = list(zip(x[:40], y[:40])), []
+    for epoch in range(3):
+        first = len(history)
+        for start in range(0, len(samples), 8):
+            part = samples[start : start + 8]
+            rows, kinds = torch.stack([row for row, _ in part]), torch.stack([kind for _, kind in part])
+            optimizer.zero_grad()
+            loss = min(1.0, 0.5 + 0.25 * epoch) * F.cross_entropy(net(rows), kinds)
+            loss.backward()
+            optimizer.step()
+            history.append(loss.item())
+        print("loss", epoch, f"{sum(history[first:]) / len(history[first:]):.5f}")
+    """,
+    same=("loss",),
+)

@@ -68,7 +68,8 @@ def length(use: Use) -> Value:
     if _is_same_on_all_ranks(use, value):
         return agreed(Value(frozenset(), value.origins))
     lengths = frozenset(Origin("length", o) for o in value.objs if isinstance(o, (New, Part)))
-    origins = without(value.origins, "random", "drawn")  # what is in it was drawn, not how much there is
+    listed = bool(value.objs) and all(isinstance(o, New) and o.path == "list" for o in value.objs)
+    origins = without(value.origins, "random", "drawn", *(["index"] if listed else []))  # those of what is in it, not of how much there is
     if value.scale == "chosen" or (value.scale == "sample" and value.objs and value.of_kind("decided")):  # some of the samples
         return Value(frozenset(), origins | lengths, "sum")
     one_row_each = bool(value.objs) and (value.shape is None or value.shape.base not in value.objs)  # entries are rows, not one row

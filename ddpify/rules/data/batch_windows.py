@@ -195,11 +195,11 @@ def _varies(rows: ast.Slice) -> bool:
 def _otherwise(context: Context) -> ast.expr | None:
     """What else in a loss is picked from data by the number of the step, or by chance."""
     run, steps = context.facts.after, context.facts.training_loops
-    moving = {o for t in context.facts.loops for o in t.loss.origins if o.kind == "random" or (o.kind == "index" and o.of in steps)}
+    moving = {o for t in context.facts.loops for o in t.loss.origins if o.kind == "drawn" or (o.kind == "index" and o.of in steps)}
     for tree in context.facts.trees.values() if moving else ():
         for node in tree.of(ast.Subscript, ast.Call):
-            index = join([run.value(n) for n in _picked_by(node)])
-            own = index.origins & moving and not index.batches() and not run.value(node).batches()
+            index, picked = join([run.value(n) for n in _picked_by(node)]), run.value(node)
+            own = index.origins & moving and not index.batches() and not picked.batches() and not picked.of_kind("output")
             if own and node not in context.facts.batch_sources and not _in_module(context, tree, node):
                 return node
     return None
