@@ -1,6 +1,7 @@
 """Training on tensors that no loader makes: each rank runs the models on its rows of them."""
 
 import io
+import textwrap
 from dataclasses import replace
 
 import numpy as np
@@ -391,3 +392,86 @@ SCRIPTS = {
         told=("DDP402",),
     ),
 }
+
+_ROW_BY_ROW = """
+    import numpy as np
+
+
+    def loss_of_rows(outputs, kinds):
+        total = 0
+        for row, kind in zip(outputs, kinds):
+            total = total + F.cross_entropy(row.unsqueeze(0), kind.unsqueeze(0))
+        return total / len(outputs)
+
+
+    torch.manual_seed(0)
+    np.random.seed(0)
+    model = nn.Sequential(nn.Linear(8, 6), nn.Tanh(), nn.Linear(6, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+"""
+_STEP = """
+optimizer.zero_grad()
+loss = loss_of_rows(model(rows), kinds)
+loss.backward()
+optimizer.step()
+losses.append(loss.item())
+"""
+
+
+def _by_hand(batches: str, before: str = "") -> Script:
+    """A loss that is followed for whole batches only, of batches that are made by hand."""
+    lines = textwrap.dedent(batches).strip("\n")
+    last = lines.splitlines()[-1]
+    deep = len(last) - len(last.lstrip()) + 4 * last.endswith(":")
+    loop = textwrap.indent(f"losses = []\n{lines}\n" + textwrap.indent(_STEP.strip("\n"), " " * deep), "    ")
+    after = '\n    print("loss", "%.6f" % (sum(losses) / len(losses)))\n'
+    return Script(textwrap.dedent(_ROW_BY_ROW) + textwrap.dedent(before) + f"\nfor epoch in range(4):\n{loop}{after}", same=("loss",))
+
+
+SCRIPTS |= on_three(
+    {
+        "a loss row by row, of slices of an order that NumPy shuffles": _by_hand(
+            """
+            order = np.arange(44)
+            np.random.shuffle(order)
+            for start in range(0, 44, 10):
+                chosen = order[start : start + 10]
+                rows, kinds = x[chosen], y[chosen]
+            """
+        ),
+        "a loss row by row, of what a generator draws for each epoch": _by_hand(
+            "for rows, kinds in batches(x, y, 10):",
+            """
+            def batches(rows, kinds, size):
+                order = torch.randperm(len(rows))
+                for start in range(0, len(rows), size):
+                    chosen = order[start : start + size]
+                    yield rows[chosen], kinds[chosen]
+            """,
+        ),
+        "a loss row by row, of pairs in a list that is shuffled": _by_hand(
+            """
+            random.shuffle(pairs)
+            for start in range(0, len(pairs), 10):
+                part = pairs[start : start + 10]
+                rows, kinds = torch.stack([row for row, _ in part]), torch.stack([kind for _, kind in part])
+            """,
+            "import random\nrandom.seed(3)\npairs = list(zip(x, y))",
+        ),
+        "a loss row by row, of a stream that a generator draws on": _by_hand(
+            "for _ in range(4):\n    rows, kinds = next(stream)",
+            """
+            def drawn():
+                while True:
+                    chosen = torch.randint(0, 44, (10,))
+                    yield x[chosen], y[chosen]
+
+
+            stream = drawn()
+            """,
+        ),
+        "a loss row by row, of slices with noise": _by_hand(
+            "for start in range(0, 40, 10):\n    rows, kinds = x[start : start + 10] + 0.1 * torch.randn(10, 8), y[start : start + 10]"
+        ),
+    }
+)

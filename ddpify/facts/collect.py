@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 
 from ddpify.facts import batch_source, discarded, library, manual_batches, optional_wraps
-from ddpify.facts.assumed import AS_WRITTEN, BY_RANK_ZERO, GIVEN, SHARES, WHOLE_BATCHES, AssumedEdits
+from ddpify.facts.assumed import AS_WRITTEN, BY_RANK_ZERO, GATHERS, GIVEN, SHARES, WHOLE_BATCHES, AssumedEdits
 from ddpify.facts.batch_source import BatchSource
 from ddpify.facts.frozen import frozen
 from ddpify.facts.interpret.attributes import opened
@@ -200,8 +200,7 @@ def collect(project: Project, base: AssumedEdits = AS_WRITTEN) -> Facts:
         return facts
     facts.loops = [_loop(before, call) for call in _backwards(before)]
     if not facts.whole_loaders and any(not loop.loaders for loop in facts.loops):
-        _by_hand(facts)
-        _of_no_loader(facts)
+        _of_no_loader(facts) if any(_calls(before, GATHERS)) else _by_hand(facts)
     facts.optimizers = _stepped_optimizers(facts.before)
     _leave_out_discarded(facts)
     facts.models = sorted(_trained(facts), key=lambda m: place_of(m.first))
@@ -262,12 +261,16 @@ def _by_hand(facts: Facts) -> None:
 
 def _of_no_loader(facts: Facts) -> None:
     """Run once more where a converted script gives a model this rank's rows of what no loader makes."""
-    shared = (c for c in facts.before.trace.calls if any(getattr(n, "name", "") in SHARES for n in c.func.functions()))
-    given: dict[ast.expr, str] = {c.node: GIVEN for c in shared if isinstance(c.node, ast.expr) and not c.result.batches()}
+    given: dict[ast.expr, str] = {c.node: GIVEN for c in _calls(facts.before, SHARES) if isinstance(c.node, ast.expr)}
     if given:
         facts.base = replace(facts.base, redistributed={**facts.base.redistributed, **given})
-        facts.before = facts.after = run(facts.project, replace(facts.base, batch_sources=facts.batch_sources))
+        facts.before = facts.after = run(facts.project, facts.base)
         facts.loops = [_loop(facts.before, call) for call in _backwards(facts.before)]
+
+
+def _calls(run: Run, names: Collection[str]) -> Iterator[Call]:
+    """The calls of functions of these names, as a converted script has them."""
+    return (c for c in run.trace.calls if any(getattr(n, "name", "") in names for n in c.func.functions()))
 
 
 def _backwards(run: Run) -> list[Call]:

@@ -28,7 +28,6 @@ PLANNING = (
     writes,
     loader,
     manual_batches,
-    whole_batches,
     evaluation,
     download,
     prepare,
@@ -44,6 +43,7 @@ PLANNING = (
     decisions,
     settings,
     steering,
+    whole_batches,  # a rank's rows are of what all ranks share
     learning_rate,
     metrics,
     writers,

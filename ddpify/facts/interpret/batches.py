@@ -58,10 +58,12 @@ def rows_of_rank(run: Interpreter, args: list[Value], result: Value) -> Value:
 
 
 def given_rows(run: Interpreter, node: ast.expr, value: Value) -> Value:
-    """This rank's rows of what a model is given, which all ranks have made alike: a batch that no loader makes."""
+    """This rank's rows of what a model is given, which all ranks have made alike: a batch that no loader makes; of no parameter."""
+    if value.of_kind("weight"):
+        return value
     made = run.objects.new(SLICE, node, ())
     run.memory[made, WHOLE_BATCHES] = just(Lit(BY_RANK_ZERO))
-    return Value(frozenset(), only(value.origins, *_KEPT_BY_CUTS) | {Origin("batch", made)}, "sample", value.shape)
+    return Value(frozenset(), only(value.origins, "drawn", *_KEPT_BY_CUTS) | {Origin("batch", made)}, "sample", value.shape)
 
 
 def read_whole(run: Interpreter, loaders: Value, by: str) -> Value:

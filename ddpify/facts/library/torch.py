@@ -131,7 +131,8 @@ ROWS: dict[str, Rule] = {
     **{f"torch.{name}": of_size for name in (*_SIZED, *_TYPES)},
     **{f"torch.{place}.{name}": of_size for name in _TYPES for place in ("cuda", "sparse")},
     **{f"torch.{name}": drawn_of_size for name in _DRAWN_SIZED},
-    **{f"torch.{name}": drawn for name in ("randperm", "bernoulli", "multinomial", "poisson")},
+    **{f"torch.{name}": drawn for name in ("bernoulli", "multinomial", "poisson")},
+    "torch.randperm": lambda use: Value(frozenset(), drawn(use).origins, None, Shape(None, 1)),
     "torch.as_tensor": _tensor,
     **dict.fromkeys(("torch.split", "torch.chunk"), lambda use: in_parts(use._replace(args=use.args[1:]), use.argument(0))),
     # weights, gradients and precision

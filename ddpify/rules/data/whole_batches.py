@@ -19,7 +19,7 @@ import ast
 from collections.abc import Collection, Iterable, Iterator
 
 from ddpify.edits import Edit, FreshName, Replace
-from ddpify.facts import batch_source, library, orders
+from ddpify.facts import library, orders
 from ddpify.facts.assumed import AS_WRITTEN, BY_ALL_RANKS, BY_RANK_ZERO, GIVEN, IN_PARTS, SEVERAL_IN_PARTS, SHARE, AssumedEdits
 from ddpify.facts.interpret.collated import is_foreign
 from ddpify.facts.library.flow import with_entries
@@ -95,14 +95,9 @@ def assumed(context: Context, found: Iterable[Change | Finding]) -> AssumedEdits
     `found` is what else would be changed, or left to do.
     """
     facts, run = context.facts, context.facts.after
-    drawn = {o for o in facts.feeding if o.path == batch_source.DRAW}
+    by_hand = set(facts.feeding).difference(facts.loaders)
     given = {node: how for node, how in facts.base.redistributed.items() if how == GIVEN}
-    if (
-        context.options.batch_size == "per-rank"
-        or not (facts.loaders or given)
-        or not facts.models
-        or drawn.union(facts.loaders) != set(facts.feeding)
-    ):
+    if context.options.batch_size == "per-rank" or not (facts.feeding or given) or not facts.models:
         return None
     if any("torch.autograd.grad" in c.func.paths() or c.func.paths() & IN_THREADS for c in run.trace.calls):
         return None
@@ -127,8 +122,9 @@ def assumed(context: Context, found: Iterable[Change | Finding]) -> AssumedEdits
             return None
     if any(_is_inside(context, parts, item) for item in found if item.code == sizes.CODE):
         return None
+    given |= {rows: GIVEN for rows in shares if not facts.loaders and run.value(rows).batches() & by_hand}
     parts |= {rows: f"{parts[rows]}, {SHARE}" if rows in parts else given.get(rows, SHARE) for rows in shares}
-    loaders = {o for n in parts for o in run.value(n).batches() if o not in facts.whole_loaders}.union(facts.loaders) - drawn
+    loaders = {o for n in parts for o in run.value(n).batches() if o not in facts.whole_loaders}.union(facts.loaders) - by_hand
     if not parts.keys() >= given.keys():
         return None
     editable = all(isinstance(o, New) and isinstance(o.node, ast.Call) and facts.may_edit(o.node) for o in loaders)
@@ -158,7 +154,7 @@ def _is_option(value: Value) -> bool:
 def _is_alike(context: Context, node: ast.expr) -> bool:
     """Whether an expression is a tensor that every rank has made by itself, of the same numbers."""
     value = context.facts.after.value(node)
-    own = any(map(value.of_kind, ("forward", "graded", "parameters", "weight"))) or _draws_in_training(context, value)
+    own = any(map(value.of_kind, ("forward", "graded", "parameters", "weight")))
     alike = not value.objs and not own and context.placement(value) == REPLICATE
     return alike and (_has_columns(context.facts.after, value) or (value.shape is None and _is_all_of_the_data(context, node)))
 
@@ -171,12 +167,6 @@ def _is_all_of_the_data(context: Context, node: ast.expr) -> bool:
     given = {a.arg for a in ast.walk(tree.function(node)) if isinstance(a, ast.arg)}
     fixed = bool(names) and not any(n.id in stored | given for n in names) and not any(isinstance(n, ast.Subscript) for n in ast.walk(node))
     return fixed and not any(kind in _OF_ONE_SEQUENCE for call in run.trace.calls for kind in call.func.kinds())
-
-
-def _draws_in_training(context: Context, value: Value) -> bool:
-    """Whether something that a rank has drawn in training goes into a value."""
-    drawn = [call for of in value.of_kind("drawn") for call in context.facts.after.calls(of)]
-    return any(loop.node in context.facts.training_loops for call in drawn for loop in call.loops)
 
 
 def _has_columns(run: Run, value: Value) -> bool:
@@ -265,8 +255,6 @@ def computes_alike(context: Context) -> bool:
     losses = [loss_in(run, loop.backward.node) for loop in context.facts.loops]
     parts = context.facts.base.redistributed.items()
     fed = [run.value(n) for n, how in parts if how.endswith(SHARE)]
-    if any(how == GIVEN for _, how in parts) and any(_draws_in_training(context, loss) for loss in losses):
-        return False
     return (
         not context.facts.feeding
         and not any(loss.of_kind("mixed") for loss in losses)

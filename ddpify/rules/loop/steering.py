@@ -15,6 +15,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import Edit, InsertAfter, Replace
 from ddpify.facts import batch_source, library, operands
+from ddpify.facts.assumed import GIVEN
 from ddpify.facts.model import NOTHING, Call, Decision, Func, Lit, New, Value, join
 from ddpify.facts.origins import Origin
 from ddpify.facts.tree import Tree, own_nodes, same
@@ -118,8 +119,9 @@ def _steering(context: Context) -> Iterator[Value]:
 
 
 def _of_whole_batches(context: Context) -> Iterator[Value]:
-    """What all ranks compute alike of whole batches: their losses, and the tests outside of what each runs on its rows."""
+    """What all ranks compute alike: whole batches of no loader, the losses, and the tests outside of what each rank runs on its rows."""
     run, forwards = context.facts.after, {n for m in context.facts.models for n in m.forwards}
+    yield from (run.value(node) for node, how in context.facts.base.redistributed.items() if how == GIVEN)
     yield from (loss_in(run, loop.backward.node) for loop in context.facts.loops)
     in_training = (d for d in run.trace.decisions if any(up.node in context.facts.training_loops for up in d.loops))
     yield from (d.test for d in in_training if forwards.isdisjoint(d.stack))
@@ -260,10 +262,16 @@ def _since_training(context: Context, node: ast.AST) -> list[Call]:
     out = []
     for call in run.calls(node):
         last = max((order for order in trained if order < call.order), default=None)
-        inside = any(loop.node in training for loop in call.loops)
+        inside = _is_of_generator(context, call) or any(loop.node in training for loop in call.loops)
         if inside or (last is not None and not any(last < order < call.order for order in seeded)):
             out.append(call)
     return out
+
+
+def _is_of_generator(context: Context, call: Call) -> bool:
+    """Whether a generator function makes a call: when somebody asks for more, and not where the generator is made."""
+    around = {context.facts.tree_of(n).function(n) for n in (*call.stack, call.node)}
+    return any(isinstance(n, (ast.Yield, ast.YieldFrom)) for function in around for n in own_nodes(function))
 
 
 def _draws_alike(context: Context, call: Call) -> bool:
@@ -284,7 +292,7 @@ def _repeated(context: Context, node: ast.Call) -> list[ast.stmt]:
     calls = _since_training(context, node)
     splits = any("torch.utils.data.random_split" in c.func.paths() for c in calls)
     around = {loop.node for c in calls for loop in c.loops}
-    if around & _batch_loops(context) or not (splits or around - facts.training_loops):
+    if any(_is_of_generator(context, c) for c in calls) or around & _batch_loops(context) or not (splits or around - facts.training_loops):
         return []
     backwards = {n for t in facts.loops for n in (*t.backward.stack, t.backward.node)}
     trains = {up for n in backwards for up in (n, *facts.tree_of(n).ancestors(n))}
