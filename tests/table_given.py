@@ -475,3 +475,72 @@ SCRIPTS |= on_three(
         ),
     }
 )
+SCRIPTS |= on_three(
+    {
+        "a critic of what another model makes of rows picked by chance": Script(
+            """
+            torch.manual_seed(0)
+            model = nn.Sequential(nn.Linear(8, 6), nn.Tanh(), nn.Linear(6, 8))
+            critic = nn.Sequential(nn.Linear(8, 6), nn.Tanh(), nn.Linear(6, 1))
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            of_critic = torch.optim.SGD(critic.parameters(), lr=0.1)
+            picks = torch.Generator().manual_seed(1)
+            for step in range(14):
+                rows = x[torch.randint(44, (10,), generator=picks)]
+                made = model(rows)
+                of_critic.zero_grad()
+                (critic(made.detach()).mean() - critic(rows).mean()).backward()
+                of_critic.step()
+                optimizer.zero_grad()
+                loss = F.mse_loss(made, rows) - critic(made).mean()
+                loss.backward()
+                optimizer.step()
+                print("loss", "%.6f" % loss.item())
+            """,
+            same=("loss",),
+        ),
+        "rows of a table by an object that goes through a shuffled order": Script(
+            """
+            import numpy as np
+
+
+            class Rows:
+                def __init__(self, rows, kinds, size):
+                    self.rows, self.kinds, self.size = rows, kinds, size
+                    self.order = np.arange(len(rows))
+                    self.again()
+
+                def again(self):
+                    np.random.shuffle(self.order)
+                    self.at = 0
+
+                def left(self):
+                    return self.at < len(self.order)
+
+                def take(self):
+                    chosen = self.order[self.at : self.at + self.size]
+                    self.at += self.size
+                    return torch.from_numpy(self.rows[chosen]), torch.from_numpy(self.kinds[chosen])
+
+
+            np.random.seed(2)
+            torch.manual_seed(0)
+            data = Rows(x.numpy(), y.numpy(), 10)
+            model = nn.Linear(8, 2)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for epoch in range(4):
+                total, seen = 0.0, 0
+                data.again()
+                while data.left():
+                    rows, kinds = data.take()
+                    optimizer.zero_grad()
+                    loss = F.cross_entropy(model(rows), kinds)
+                    loss.backward()
+                    optimizer.step()
+                    total, seen = total + loss.item() * len(rows), seen + len(rows)
+                print("loss", "%.6f" % (total / seen))
+            """,
+            same=("loss",),
+        ),
+    }
+)

@@ -13,7 +13,7 @@ from ddpify.facts.operands import argument
 from ddpify.facts.origins import Origin
 from ddpify.facts.tensors import length, settings, value_of
 from ddpify.placement import rows
-from ddpify.placement.shape import PLACES, ROWS, UNKNOWN, Argument, Base, Shape
+from ddpify.placement.shape import PLACES, ROWS, UNKNOWN, Argument, Base, Result, Shape
 
 if TYPE_CHECKING:
     from ddpify.facts.interpret.state import Interpreter
@@ -134,14 +134,17 @@ def _indexed(run: Interpreter, base: Value, index: Value, node: ast.Subscript, o
     operands = [_index_entry(run, e, value, base.scale in ROWS) for e, value in zip(entries, values, strict=True)]
     axis = base.shape.axis if base.shape is not None else 0
     whole = axis < len(values) and all(o.literal == slice(None) for i, o in enumerate(operands) if i != axis)
-    if whole and (found := orders.put_in_order(base, values[axis] or NOTHING)) is not None:
-        return found
+    if whole and (ordered := orders.put_in_order(base, values[axis] or NOTHING)) is not None:
+        return ordered
     own = base.scale in ROWS and isinstance(node.slice, ast.Tuple) and any(run.own_length(e) for e in entries)
     x = _with_rows_alike(base, argument(run, base))
     places = x.literal == PLACES and all(o.literal is None or o.literal == slice(None) for o in operands)
     if x.scale is None and x.shape is not None and x.shape.uniform and any(o.literal == PLACES or o.scale == "count" for o in operands):
         origins = origins.union(uniform.relied_on(base))
-    value = uniform.taken(base, value_of(run, rows.index(x, operands), node, origins, places), operands[:1] == [_BLOCK])
+    found = rows.index(x, operands)
+    if found == Result() and any(o.literal is UNKNOWN and o.shape is not None and o.shape.ndim == 1 for o in operands[:1]):
+        found = Result(None, Shape(node))  # rows, of nobody knows how many dimensions, that a list of numbers picks
+    value = uniform.taken(base, value_of(run, found, node, origins, places), operands[:1] == [_BLOCK])
     return Value(value.objs, value.origins | {Origin("reordered", node)}, value.scale, value.shape) if own else uniform.part(value, node)
 
 

@@ -41,10 +41,12 @@ def _of_constant(x: Argument, entries: Sequence[Argument]) -> Result:
         return _one_for_each_sample(x, entries[1:])
     if any(e.scale is not None for e in entries):
         return NO_CLAIM
-    literals = [e.literal for e in entries]
+    lists = [e for e in entries if e.literal is UNKNOWN and e.shape is not None and e.shape.ndim == 1]  # of numbers, or a mask
+    literals = [e.literal for e in entries if e not in lists]
     if x.shape is None or x.shape.base is not None or not all(n is None or n is ... or isinstance(n, (int, slice)) for n in literals):
         return Result()
-    return Result(None, x.shape.resized(sum(n is None for n in literals) - sum(type(n) is int for n in literals)))
+    more = sum(n is None for n in literals) - sum(type(n) is int for n in literals) - max(len(lists) - 1, 0)
+    return Result(None, x.shape.resized(more))
 
 
 def _one_for_each_sample(x: Argument, others: Sequence[Argument]) -> Result:

@@ -115,6 +115,8 @@ def assumed(context: Context, found: Iterable[Change | Finding]) -> AssumedEdits
         known = isinstance(forward, ast.Call) and not _combines(run, forward) and not _judges(run, forward, forwards)
         rows = _rows(context, forward) if isinstance(forward, ast.Call) and known else []
         rows = rows if all(_as_many(run, run.value(given), run.value(forward)) for given in rows) else []
+        if given and any(a not in rows and not _is_option(run.value(a)) for a in arguments(forward)):
+            rows = []
         if isinstance(forward, ast.Call) and rows and facts.may_edit(forward):
             parts[forward] = SEVERAL_IN_PARTS if _are_several(run, run.value(forward)) else IN_PARTS
             shares |= dict.fromkeys(rows)
@@ -140,9 +142,7 @@ def given(context: Context) -> AssumedEdits:
     found: dict[ast.expr, str] = {}
     for forward in {node for model in facts.models for node in model.forwards}:
         tensors = [a for a in arguments(forward) if not _is_option(run.value(a))] if isinstance(forward, ast.Call) else []
-        if not all(_is_alike(context, a) for a in tensors):
-            return AS_WRITTEN
-        found |= dict.fromkeys(tensors, GIVEN)
+        found |= {a: GIVEN for a in tensors if _is_alike(context, a)}  # the others may be what forwards make of such rows
     return AssumedEdits(redistributed=found)
 
 
@@ -174,6 +174,8 @@ def _has_columns(run: Run, value: Value) -> bool:
     if value.shape is None or value.shape.ndim is not None:
         return value.shape is not None and value.shape.dims > 1
     made = value.shape.base
+    if isinstance(made, ast.Subscript):
+        return value.shape.dims >= 0  # a list of numbers picks them: those are of samples
     if not isinstance(made, ast.Call) or value.shape.dims < 0:
         return False
     rows = [row for given in made.args for row in _held(run, run.value(given))]
