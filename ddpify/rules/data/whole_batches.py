@@ -115,9 +115,9 @@ def assumed(context: Context, found: Iterable[Change | Finding]) -> AssumedEdits
         known = isinstance(forward, ast.Call) and not _combines(run, forward) and not _judges(run, forward, forwards)
         rows = _rows(context, forward) if isinstance(forward, ast.Call) and known else []
         rows = rows if all(_as_many(run, run.value(given), run.value(forward)) for given in rows) else []
-        if given and any(a not in rows and not _is_option(run.value(a)) for a in arguments(forward)):
-            rows = []
-        if isinstance(forward, ast.Call) and rows and facts.may_edit(forward):
+        left = [a for a in arguments(forward) if a not in rows] if isinstance(forward, ast.Call) and given else []
+        alone = all(_is_option(run.value(a)) for a in left)  # what all ranks have made alike is given with nothing else
+        if isinstance(forward, ast.Call) and rows and alone and facts.may_edit(forward):
             parts[forward] = SEVERAL_IN_PARTS if _are_several(run, run.value(forward)) else IN_PARTS
             shares |= dict.fromkeys(rows)
         elif not _judges(run, forward, forwards):
