@@ -308,3 +308,51 @@ def counted(loader):
         },
     ),
 }
+
+_VIEWS = """
+{model}
+torch.manual_seed(0)
+model = {made}
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+loader = DataLoader(TensorDataset(x, y), batch_size=12, shuffle=True)
+for epoch in range(3):
+    for data, target in loader:
+        count, turned = data.size(0), torch.flip(data, [1])
+        features = F.normalize(model(torch.cat([data, turned], dim=0)), dim=1)
+        alike = (features @ features.t() / 0.5).masked_fill(torch.eye(2 * count, dtype=torch.bool), -1e9)
+        other = torch.cat([torch.arange(count, 2 * count), torch.arange(count)])
+        loss = F.cross_entropy(alike, other)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    print("loss", "%.6f" % loss.item())
+"""
+_HALVES = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.last = nn.Linear(8, 4)
+
+    def forward(self, x):
+        out = self.last(x)
+        first, second = out.chunk(2)
+        return {result}
+
+
+"""
+SCRIPTS |= on_three(
+    {
+        "two views of a batch, one after another in one forward, each compared with all": Script(
+            _VIEWS.format(model="", made="nn.Sequential(nn.Linear(8, 6), nn.Tanh(), nn.Linear(6, 4))"), same=("loss",)
+        ),
+        "two views of a batch in one forward with batch norm, each compared with all": Script(
+            _VIEWS.format(model="", made="nn.Sequential(nn.Linear(8, 6), nn.BatchNorm1d(6), nn.Tanh(), nn.Linear(6, 4))"), same=("loss",)
+        ),
+        "two views of a batch in one forward, which tells them apart": Script(
+            _VIEWS.format(model=_HALVES.format(result="torch.cat([first - 0.5 * second, second])"), made="Net()"), told=("DDP402",)
+        ),
+        "two views of a batch in one forward, which adds each to the other": Script(
+            _VIEWS.format(model=_HALVES.format(result="out + 0.1 * torch.cat([second, first])"), made="Net()"), told=("DDP402",)
+        ),
+    }
+)

@@ -238,7 +238,7 @@ def _as_many(run: Run, given: Value, made: Value) -> bool:
     inner = [v for v in _held(run, made) if v is not made]
     if inner:
         return all(_as_many(run, given, v) for v in inner)
-    if given.of_kind("joined") or made.of_kind("joined"):
+    if given.of_kind("joined") != made.of_kind("joined"):
         return False
     return not given.of_kind("parts") or given.of_kind("parts") == made.of_kind("parts")
 
