@@ -154,12 +154,16 @@ class Project:
 
     @property
     def top(self) -> Path:
-        """The project's folder: the first above the entry with a `.git` or a `pyproject.toml`, else where the entry finds modules."""
+        """The project's folder: the first above the entry with a `.git` or a `pyproject.toml`, else that of where the entry finds modules.
+
+        A folder beside the entry's that the script itself names, such as `../lib`, is a part of it.
+        """
         folder = self.entry.path.parent
         if self._top is not None:
             return self._top
+        beside = [root.parent for root in self.roots if root.parent in folder.parents[:2]]
         above = [root for root in self.roots if root in folder.parents]
-        named = [root for root in above if root != Path.cwd()]  # where ddpify happens to be started counts where nothing else does
+        named = [*beside, *(root for root in above if root != Path.cwd())]  # where ddpify happens to be started counts where nothing else does
         return min(named or above, key=lambda root: len(root.parts), default=folder)
 
     def may_edit(self, name: str) -> bool:

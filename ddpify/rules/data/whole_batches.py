@@ -208,7 +208,8 @@ def _runs_models(context: Context, call: Call) -> bool:
     given = (*call.args, *call.keywords.values())
     models = {o for model in context.facts.models for o in model.objs}
     runs = any(v.batches() for v in given) and any(context.facts.after.unwrap(v) & models for v in given)
-    return runs and not call.no_grad and not any(isinstance(o, (Class, Func)) for o in call.func.objs)
+    followed = any(isinstance(o, (Class, Func)) or (isinstance(o, New) and o.cls is not None) for o in call.func.objs)
+    return runs and not call.no_grad and not followed
 
 
 def _reads_gradients(context: Context) -> bool:
