@@ -152,6 +152,18 @@ def test_modules_of_others_are_left_alone(tmp_path: Path, name: str) -> None:
     assert done.exit_code == 1
 
 
+def test_modules_in_a_folder_beside_the_entry_s_are_edited(tmp_path: Path) -> None:
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "tools").mkdir()
+    for file in ("data.py", "engine.py", "meters.py"):
+        (tmp_path / "lib" / file).write_text(FILES[file])
+    above = "import os, sys\nsys.path.insert(0, os.path.join(os.path.dirname(__file__), '..', 'lib'))\n"
+    (tmp_path / "tools" / "train.py").write_text(above + FILES["train.py"])
+    done = ddpify.convert(tmp_path / "tools" / "train.py")
+    assert done.exit_code == 0
+    assert {module.path.parent for module in done.edited} == {(tmp_path / "lib").resolve()}
+
+
 def test_a_module_that_cannot_be_parsed(project: Path) -> None:
     with (project / "engine.py").open("a") as file:
         file.write("loss = (\n")

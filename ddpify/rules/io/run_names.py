@@ -18,7 +18,7 @@ from ddpify.facts import disk
 from ddpify.facts.disk import Touch
 from ddpify.facts.model import NOTHING, Lit, Tup, Value
 from ddpify.facts.runs import Run
-from ddpify.facts.tree import Tree, calls_in, inside, last_name, names_read, names_stored, own_statements, walked
+from ddpify.facts.tree import Tree, calls_in, inside, last_name, names_read, names_stored, outer_names, own_statements, walked
 from ddpify.records import dataclass, field
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context
@@ -174,8 +174,11 @@ def _read_by(context: Context, path: ast.expr, follows: Follows = lambda read, s
 
 
 def _assignments(context: Context, read: Read) -> list[ast.Assign]:
-    """The assignments of a name, or to attributes of that name, in the edited files."""
-    return context.once(_all_assignments).get((type(read), last_name(read)), [])
+    """The assignments of a name, those of its function where that stores it, or to attributes of that name, in the edited files."""
+    found = context.once(_all_assignments).get((type(read), last_name(read)), [])
+    function = context.tree.function(read)
+    own = {n.id for n in names_stored(function)} - outer_names(function) if isinstance(function, ast.FunctionDef) else set()
+    return [s for s in found if context.tree.function(s) is function] if isinstance(read, ast.Name) and read.id in own else found
 
 
 def _all_assignments(context: Context) -> dict[tuple[type, str], list[ast.Assign]]:
