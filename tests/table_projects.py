@@ -293,6 +293,23 @@ class Staged(nn.Module):
 """
 
 SCRIPTS: dict[str, Script] = {
+    "settings whose names are all imported, and are those of the process group": Script(
+        """
+    from settings import *
+
+    loader = DataLoader(TensorDataset(x, y), batch_size=per_rank, shuffle=True)
+    model = nn.Sequential(nn.Linear(8, rank), nn.ReLU(), nn.Linear(rank, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for data, target in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(data), target).backward()
+            optimizer.step()
+    print("hidden", rank)
+""",
+        same=("hidden",),
+        files={"settings.py": "rank = 5\nper_rank = 6\n"},
+    ),
     "two branches that each import from one module": Script(
         """
         parser = argparse.ArgumentParser()

@@ -68,6 +68,8 @@ NAMES = {
     "start_alike": ("start_alike", "ddp_start_alike"),
     "agree_on_seed": ("agree_on_seed", "ddp_agree_on_seed"),
     "dist": ("dist", "torch_dist"),
+    "numpy": ("np", "numpy", "numpy_package"),
+    "random": ("random", "random_package"),
 }
 
 
@@ -97,9 +99,15 @@ class Context:
         return self.facts.entry
 
     @cached_property
+    def bound(self) -> frozenset[str]:
+        """Every name that an edited file binds, also by an import of all names of a module."""
+        held = (name for module in ("__main__", *self.facts.edited) for name in self.facts.after.of(module))
+        return self.tree.bound.union(held)
+
+    @cached_property
     def names(self) -> dict[str, str]:
         """For each name of the runtime block: what it is called in this file, where the usual one may be taken."""
-        chosen = {key: first_free(options, self.tree.bound) for key, options in NAMES.items()}
+        chosen = {key: first_free(options, self.bound) for key, options in NAMES.items()}
         if self._dist_imported():
             chosen["dist"] = "dist"
         own = self.own_device
