@@ -694,6 +694,7 @@ train_set = Rows()
         "        optimizer.step()\n"
         "    for x, y in loader:\n" + BATCH
     ),
+    "a buffer whose rows are one": piece("model", "model = Net()\nmodel.register_buffer('mask', torch.ones(1, 8).expand(2, -1))\n"),
     "to spawn: a group that is joined in a function": whole(JOINED, launcher="spawn"),
 }
 
