@@ -6,7 +6,7 @@ import ast
 import builtins
 import io
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TypeVar
 
@@ -68,8 +68,6 @@ NAMES = {
     "start_alike": ("start_alike", "ddp_start_alike"),
     "agree_on_seed": ("agree_on_seed", "ddp_agree_on_seed"),
     "dist": ("dist", "torch_dist"),
-    "numpy": ("np", "numpy", "numpy_package"),
-    "random": ("random", "random_package"),
 }
 
 
@@ -103,6 +101,11 @@ class Context:
         """Every name that an edited file binds, also by an import of all names of a module."""
         held = (name for module in ("__main__", *self.facts.edited) for name in self.facts.after.of(module))
         return self.tree.bound.union(held)
+
+    def free_name(self, preferred: Sequence[str], place: ast.AST | None) -> str:
+        """The first of some names that the file of a place, by default the entry, does not bind."""
+        tree = self.facts.trees["__main__"] if place is None else self.facts.tree_of(place)
+        return first_free(preferred, tree.bound.union(self.facts.after.of(tree.name)))
 
     @cached_property
     def names(self) -> dict[str, str]:

@@ -24,7 +24,8 @@ _TORCH = frozenset(
 )
 _SEEDING = frozenset(("numpy.random.seed", "random.seed", "torch.seed", *(f"numpy.random.{n}" for n in _OWN), "random.Random"))
 _UNSHARED = ("time.", "datetime.", "secrets.", "uuid.", "os.urandom", "os.getpid", "random.SystemRandom", "torch.seed", "socket.")
-BESIDE_TORCH = frozenset(("numpy", "random"))
+_USUAL = {"numpy": ("np", "numpy", "numpy_package"), "random": ("random", "random_package")}
+BESIDE_TORCH = frozenset(_USUAL)
 SEEDING = frozenset(("torch.manual_seed", "numpy.random.seed", "random.seed"))
 _GENERATORS = frozenset(("torch", "numpy", "random", "sklearn"))  # packages whose generators are seeded one by one
 _COMPUTES = (
@@ -191,7 +192,7 @@ def _outermost(root: ast.AST) -> Iterator[ast.AST]:
 def generator_name(context: Context, root: str, place: ast.AST | None = None) -> str:
     """What names a library's generator in the file of a place, by default the entry: its own import, or else that of `import_of`."""
     own = "torch" if root == "torch" else _own_name(context, root, place)
-    return (own or context.names[root]) + (".random" if root == "numpy" else "")
+    return (own or context.free_name(_USUAL[root], place)) + (".random" if root == "numpy" else "")
 
 
 def import_of(context: Context, root: str, place: ast.AST | None = None) -> tuple[str, ...]:
