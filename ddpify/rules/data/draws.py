@@ -204,12 +204,13 @@ def import_of(context: Context, root: str, place: ast.AST | None = None) -> tupl
 
 
 def _own_name(context: Context, root: str, place: ast.AST | None) -> str:
-    """The name under which the file of a place imports numpy or random; empty where it does not."""
+    """The name under which the file of a place imports numpy or random, also with all names of a module; empty where it does not."""
     tree = context.facts.trees["__main__"] if place is None else context.facts.tree_of(place)
     for node in tree.of(ast.alias):
         if isinstance(tree.parent[node], ast.Import) and node.name == root and isinstance(tree.function(node), ast.Module):
             return node.asname or node.name
-    return ""
+    held = context.facts.after.of(tree.name)
+    return next((name for name in _USUAL[root] if name in held and held[name].paths() == {root}), "")
 
 
 def by_rank_zero(context: Context, nodes: Iterable[ast.AST]) -> bool:
