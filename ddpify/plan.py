@@ -138,7 +138,7 @@ def _left(changes: Sequence[Change], findings: Sequence[Finding]) -> bool:
 
 
 def _bound(context: Context) -> frozenset[str]:
-    return context.tree.bound | frozenset(context.names.values())
+    return context.bound | frozenset(context.names.values())
 
 
 def _identified(changes: Sequence[Change], project: Project) -> tuple[Change, ...]:

@@ -684,18 +684,17 @@ train_set = Rows()
             "        print(epoch)\n"
         },
     ),
-    "an order drawn several times between epochs": whole(
-        "from random import shuffle\n" + HEAD + "random = 0.5\n"
-        "rows = list(range(640))\n" + SET_UP + "for epoch in range(9):\n"
-        "    for _ in range(2):\n"
-        "        shuffle(rows)\n"
-        "    for i in rows:\n"
+    "an order in a list of lists, drawn between epochs": whole(
+        "from random import shuffle\n" + HEAD + "rows = [list(range(640))]\n" + SET_UP + "for epoch in range(9):\n"
+        "    shuffle(rows[0])\n"
+        "    for i in rows[0]:\n"
         "        loss = nn.functional.mse_loss(model(train_set[i][0]), train_set[i][1])\n"
         "        optimizer.zero_grad()\n"
         "        loss.backward()\n"
         "        optimizer.step()\n"
         "    for x, y in loader:\n" + BATCH
     ),
+    "a buffer whose rows are one": piece("model", "model = Net()\nmodel.register_buffer('mask', torch.ones(1, 8).expand(2, -1))\n"),
     "to spawn: a group that is joined in a function": whole(JOINED, launcher="spawn"),
 }
 

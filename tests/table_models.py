@@ -64,6 +64,58 @@ def waves(pretrained=False):
 }
 
 SCRIPTS: dict[str, Script] = {
+    "places of a sequence in a buffer whose dimensions are turned": Script("""
+    class Places(nn.Module):
+        def __init__(self, length, width):
+            super().__init__()
+            places = torch.zeros(length, width)
+            places[:, ::2] = torch.arange(length).unsqueeze(1)
+            places = places.unsqueeze(0).transpose(0, 1)
+            self.register_buffer("places", places)
+            self.out = nn.Linear(width, 2)
+
+        def forward(self, rows):
+            return self.out((rows.t().unsqueeze(2) + self.places[:8]).mean(0))
+
+
+    model = Places(12, 4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for epoch in range(3):
+        for data, target in DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True):
+            optimizer.zero_grad()
+            F.cross_entropy(model(data), target).backward()
+            optimizer.step()
+"""),
+    "a mask of equal rows in a module of its own": Script(
+        """
+    from masks import Masked
+
+    model = Masked(8)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for data, target in DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True):
+            optimizer.zero_grad()
+            F.cross_entropy(model(data), target).backward()
+            optimizer.step()
+""",
+        files={
+            "masks.py": """
+import torch
+from torch import nn
+
+
+class Masked(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.register_buffer("mask", torch.arange(width).float().remainder(3).expand(2, -1))
+        self.register_buffer("places", torch.arange(width).expand((1, -1)))
+        self.out = nn.Linear(width, 2)
+
+    def forward(self, rows):
+        return self.out(rows * self.mask[0] + self.places)
+"""
+        },
+    ),
     "one GPU by its number, with nothing for where there is none": Script("""
     device = torch.device("cuda:1")
     net = nn.Linear(8, 2).to(device)

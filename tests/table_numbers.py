@@ -33,6 +33,61 @@ _HITS = """
         """
 
 SCRIPTS: dict[str, Script] = {
+    "a score of lists of words, which the rows of a batch choose": Script(
+        """
+    words = {i: f"word{i}" for i in range(2)}
+
+
+    def in_words(rows):
+        sentences = []
+        for row in rows:
+            sentences.append([words[i] for i in row])
+        return sentences
+
+
+    def score(made, meant):
+        found = []
+        for one, other in zip(made, meant):
+            one, other = " ".join(one).split(" "), " ".join(other).split(" ")
+            found.append(sum(a == b for a, b in zip(one, other)) ** 2)
+        return max(found) + sum(found) / len(found)
+
+
+    model = nn.Linear(8, 4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        total = 0
+        for data, target in DataLoader(TensorDataset(x, y), batch_size=6, shuffle=True):
+            out = model(data).view(-1, 2, 2)
+            loss = F.cross_entropy(out[:, 0], target) + F.cross_entropy(out[:, 1], 1 - target)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += score(in_words(out.argmax(2).numpy()), in_words(torch.stack((target, 1 - target), 1).numpy()))
+        print("score", round(total, 4))
+""",
+        same=("score",),
+    ),
+    "the most frequent of the names that the rows of a batch choose": Script(
+        """
+    from collections import Counter
+
+    names = ["even", "odd"]
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        odd = often = 0
+        for data, target in DataLoader(TensorDataset(x, y), batch_size=6, shuffle=True):
+            optimizer.zero_grad()
+            F.cross_entropy(model(data), target).backward()
+            optimizer.step()
+            found = [names[i] for i in target.tolist()]
+            odd += found.count("odd") ** 2
+            often += Counter(found).most_common(1)[0][1]
+        print("names", odd, often)
+""",
+        same=("names",),
+    ),
     "totals by operators of an own class, pairs in a list, and keys that are new": Script(
         """
         from collections import defaultdict

@@ -293,6 +293,56 @@ class Staged(nn.Module):
 """
 
 SCRIPTS: dict[str, Script] = {
+    "seeds of all generators in the entry, and a module without numpy or random that trains": Script(
+        """
+    import random
+
+    import numpy as np
+
+    from solver import Solver
+
+    torch.manual_seed(3)
+    np.random.seed(3)
+    random.seed(3)
+    Solver(DataLoader(TensorDataset(x, y), batch_size=6, shuffle=True)).train()
+""",
+        files={
+            "solver.py": """
+import torch
+from torch import nn
+
+
+class Solver:
+    def __init__(self, loader):
+        self.loader, self.net = loader, nn.Linear(8, 2)
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+    def train(self):
+        for epoch in range(3):
+            for data, target in self.loader:
+                self.optimizer.zero_grad()
+                nn.functional.cross_entropy(self.net(data), target).backward()
+                self.optimizer.step()
+"""
+        },
+    ),
+    "settings whose names are all imported, and are those of the process group": Script(
+        """
+    from settings import *
+
+    loader = DataLoader(TensorDataset(x, y), batch_size=per_rank, shuffle=True)
+    model = nn.Sequential(nn.Linear(8, rank), nn.ReLU(), nn.Linear(rank, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for data, target in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(data), target).backward()
+            optimizer.step()
+    print("hidden", rank)
+""",
+        same=("hidden",),
+        files={"settings.py": "rank = 5\nper_rank = 6\n"},
+    ),
     "two branches that each import from one module": Script(
         """
         parser = argparse.ArgumentParser()

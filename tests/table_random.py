@@ -266,6 +266,28 @@ SCRIPTS: dict[str, Script] = {
             F.binary_cross_entropy_with_logits(net(user, item), wanted).backward()
             optimizer.step()
 """),
+    "a batch that is drawn by functions of Python's generator, one of which has the module's name": Script("""
+    from random import *
+
+
+    def make_batch():
+        rows = []
+        while len(rows) < 6:
+            pair = [randrange(36), randrange(36)]
+            shuffle(pair)
+            if random() < 0.8:
+                rows.append([x[pair[0]].tolist(), int(y[pair[1]])])
+        return rows
+
+
+    values, kinds = map(torch.tensor, zip(*make_batch()))
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for step in range(14):
+        optimizer.zero_grad()
+        F.cross_entropy(net(values), kinds).backward()
+        optimizer.step()
+"""),
     "a data set of pairs that is made anew in each epoch": Script("""
     import random
 

@@ -68,6 +68,35 @@ _MAY_BE_NONE = {
     "a second head that an argument asks for": Script(_BESIDE, args=("--beside",)),
 }
 SCRIPTS: dict[str, Script] = {
+    "a DataParallel where no single device is asked for, and one is": Script(
+        """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--single", type=int, default=None)
+    parser.add_argument("--resume", default="")
+    args = parser.parse_args()
+
+
+    def main(single):
+        model = nn.Linear(8, 2)
+        if args.single is not None:
+            print("on one device")
+        else:
+            model = nn.DataParallel(model)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        if args.resume:
+            model.load_state_dict(torch.load(args.resume)["model"])
+        for epoch in range(3):
+            for data, target in DataLoader(TensorDataset(x, y), batch_size=6, shuffle=True):
+                optimizer.zero_grad()
+                F.cross_entropy(model(data), target).backward()
+                optimizer.step()
+            torch.save({"model": model.state_dict(), "epoch": epoch}, "last.pt")
+
+
+    main(args.single)
+""",
+        args=("--single", "0"),
+    ),
     **_MAY_BE_NONE,
     "a layer that forward never runs": Script(
         """

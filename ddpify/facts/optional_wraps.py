@@ -25,19 +25,19 @@ def is_optional(facts: Facts, value: Value) -> bool:
     return not always and (any(isinstance(p, Part) for p in parts) or any(not of_devices(facts, up.test) for up in asked))
 
 
-def questions(facts: Facts, value: Value) -> set[ast.If]:
-    """The conditions under which a model is put into a DataParallel, where it may also be without one."""
+def questions(facts: Facts, value: Value, otherwise: bool = False) -> set[ast.If]:
+    """The conditions under which a model is put into a DataParallel, or `otherwise` is, where it may also be without one."""
     instances = [o for o in value.instances() if o.path == library.DATAPARALLEL]
-    return {up for o in instances for up in _around(facts, o.node)} if len(instances) < len(value.objs) else set()
+    return {up for o in instances for up in _around(facts, o.node, otherwise)} if len(instances) < len(value.objs) else set()
 
 
-def _around(facts: Facts, node: ast.AST) -> Iterator[ast.If]:
-    """The conditions of a function under which a statement of it is made."""
+def _around(facts: Facts, node: ast.AST, otherwise: bool) -> Iterator[ast.If]:
+    """The conditions of a function under which a statement of it is made: where they hold, or where they do not."""
     inner = node
     for up in facts.tree_of(node).ancestors(node):
         if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             return
-        if isinstance(up, ast.If) and inner in up.body and not _is_main(up):
+        if isinstance(up, ast.If) and inner in (up.orelse if otherwise else up.body) and not _is_main(up):
             yield up
         inner = up
 

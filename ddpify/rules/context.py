@@ -6,7 +6,7 @@ import ast
 import builtins
 import io
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TypeVar
 
@@ -97,9 +97,20 @@ class Context:
         return self.facts.entry
 
     @cached_property
+    def bound(self) -> frozenset[str]:
+        """Every name that an edited file binds, also by an import of all names of a module."""
+        held = (name for module in ("__main__", *self.facts.edited) for name in self.facts.after.of(module))
+        return self.tree.bound.union(held)
+
+    def free_name(self, preferred: Sequence[str], place: ast.AST | None) -> str:
+        """The first of some names that the file of a place, by default the entry, does not bind."""
+        tree = self.facts.trees["__main__"] if place is None else self.facts.tree_of(place)
+        return first_free(preferred, tree.bound.union(self.facts.after.of(tree.name)))
+
+    @cached_property
     def names(self) -> dict[str, str]:
         """For each name of the runtime block: what it is called in this file, where the usual one may be taken."""
-        chosen = {key: first_free(options, self.tree.bound) for key, options in NAMES.items()}
+        chosen = {key: first_free(options, self.bound) for key, options in NAMES.items()}
         if self._dist_imported():
             chosen["dist"] = "dist"
         own = self.own_device

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from ddpify.facts import library
-from ddpify.facts.interpret.state import Interpreter
+from ddpify.facts.interpret.state import STARS, Interpreter
 from ddpify.facts.model import (
     NOTHING,
     Ext,
@@ -51,9 +51,12 @@ def _star(run: Interpreter, base: str | None, file: SourceFile | None) -> None:
         if base:
             for name in library.STARS.get(base, ()):
                 run.bind(name, just(Ext(canonical(f"{base}.{name}"))))
+            run.memory.add((run.frame.file, STARS), just(Ext(base)))
         return
     for name, value in run.memory.of(base):
-        if not name.startswith("_"):
+        if name == STARS:
+            run.memory.add((run.frame.file, STARS), value)
+        elif not name.startswith("_"):
             run.bind(name, value)
 
 

@@ -91,7 +91,17 @@ def item(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Va
     origins = base.origins
     if base.of_kind("parameters") and isinstance(literal(index), str) and literal(index) != "params":
         origins = without(origins, "parameters", "weight")  # a setting of a group
-    return join(out) | Value(frozenset(), origins | of_batches(run, index), base.scale, base.shape)
+    found = join(out) | Value(frozenset(), origins | of_batches(run, index), base.scale, base.shape)
+    return found | _chosen(run, base, found, index)
+
+
+def _chosen(run: Interpreter, base: Value, found: Value, index: Value) -> Value:
+    """What an entry of a list or dict owes to the rows of a batch that say which one it is: `names[label]`."""
+    by_rows = index.scale is not None and not index.objs and bool(index.of_kind("batch"))
+    kept = all(run.is_a(o, *library.COLLECTIONS) or isinstance(o, Tup) for o in base.objs)
+    if not by_rows or not kept or found.scale is not None or any(not isinstance(o, Lit) for o in found.objs):
+        return NOTHING
+    return Value(frozenset(), frozenset(o for o in index.origins if o.kind != "index"), "other")
 
 
 def _of_object(run: Interpreter, obj: New | Part, base: Value, index: Value, node: ast.Subscript) -> list[Value]:

@@ -35,11 +35,13 @@ from ddpify.facts.model import (
     just,
     library_bases,
 )
+from ddpify.facts.names import canonical
 from ddpify.facts.origins import Origin, only
 from ddpify.facts.recording import Log, Recording, Seen, merge
 from ddpify.project import Project, SourceFile
 
 _BUILTINS = frozenset(dir(builtins))
+STARS = "[stars]"  # of a module: the libraries of which it imports all names
 State = tuple[dict[str, Value] | None, Version]
 ELEMENT = "[]"  # what any element of a container is
 UNNAMED = "[?]"  # what was put in under keys that are not known
@@ -179,7 +181,10 @@ class Interpreter(ABC):
             return held
         if name == "__name__":
             return just(Lit(frame.file))
-        return just(Ext(name)) if name in _BUILTINS else NOTHING
+        if name in _BUILTINS:
+            return just(Ext(name))
+        stars = self.memory.get((frame.file, STARS), NOTHING)
+        return Value(frozenset(Ext(canonical(f"{base}.{name}")) for base in stars.paths()))
 
     def bind(self, name: str, value: Value) -> None:
         """Let a name hold `value` from here on; under a condition that depends on data, so does what was bound."""

@@ -53,6 +53,15 @@ def default_dict(use: Use) -> Value:
     return result
 
 
+def tally(use: Use) -> Value:
+    """`Counter(values)`: numbers of what the rows of a batch are."""
+    result, owed = dictionary(use), use.mixed.origins.union(*(use.run.element(a).origins for a in use.args))
+    for obj in result.objs:
+        if any(o.kind == "batch" for o in owed):
+            use.run.set_attribute(obj, "[]", Value(frozenset(), owed, "other"), False)
+    return result
+
+
 def unordered(use: Use) -> Value:
     """A set of what is gone through."""
     obj = use.instance("set")
@@ -207,6 +216,12 @@ def _unknown(use: Use) -> Value:
     return Value(frozenset(), use.mixed.origins)
 
 
+def _of_all(use: Use) -> Value:
+    """`count`, `index` and the like: a number that all elements have a part in."""
+    asked, owed = _unknown(use), use.event.now.origins | _any_entry(use).origins
+    return asked | Value(frozenset(), owed, "other") if any(o.kind == "batch" for o in owed) else asked
+
+
 def _view(use: Use, element: Value) -> Value:
     """The list that a method of a dict gives, which is one for all dicts that it may be called on."""
     view = use.instance("list")
@@ -256,6 +271,7 @@ METHODS: dict[str, Rule] = {
     "values": lambda use: _view(use, _any_entry(use)),
     "items": lambda use: _view(use, just(Tup((_key(use), _any_entry(use))))),
     **dict.fromkeys(("get", "pop", "popleft", "popitem"), _removed_entry),
+    **dict.fromkeys(("count", "index", "most_common", "total"), _of_all),
     "": _unknown,
 }
 SET_METHODS: dict[str, Rule] = {

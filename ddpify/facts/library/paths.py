@@ -6,6 +6,8 @@ gives is not said here, but by the rows of its library (`torch.py`, `python.py`,
 
 from __future__ import annotations
 
+import random
+
 # ------------------------------------------------------------------------------------------------ data
 
 DATALOADER = "torch.utils.data.DataLoader"
@@ -139,8 +141,10 @@ HOLDERS = ATTRIBUTE_DICTS | {"argparse.Namespace", "types.SimpleNamespace"}
 SETTINGS = frozenset(("absl.flags.FLAGS", "gflags.FLAGS"))  # what the command line fills
 GIVEN = "[given]"  # what an object that is not known was handed: it may give it back
 
-# what `from torch.nn import *` is known to bring; a name that is missing here is unknown in such scripts
+# what `from torch.nn import *` binds for sure; any other name that nothing binds may be one of all modules that are so imported
 STARS = {
+    "numpy": ("random",),
+    "random": tuple(random.__all__),
     "torch.optim": ("SGD", "Adam", "AdamW", "RMSprop", "lr_scheduler"),
     "torch.utils.data": ("DataLoader", "Dataset", "TensorDataset", "Subset", "random_split"),
     "torch.nn": ("Module", "Linear", "Sequential", "Conv2d", "DataParallel", "CrossEntropyLoss", "MSELoss"),

@@ -42,6 +42,7 @@ ROWS: dict[str, Rule] = {
     # containers, and what goes through them
     **dict.fromkeys(("dict", "collections.OrderedDict"), containers.dictionary),
     "collections.defaultdict": containers.default_dict,
+    "collections.Counter": containers.tally,
     **dict.fromkeys(("set", "frozenset"), containers.unordered),
     **dict.fromkeys(("list", "tuple"), containers.listed),
     "sorted": partial(containers.passed_on, path="list"),

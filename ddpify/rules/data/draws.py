@@ -24,7 +24,8 @@ _TORCH = frozenset(
 )
 _SEEDING = frozenset(("numpy.random.seed", "random.seed", "torch.seed", *(f"numpy.random.{n}" for n in _OWN), "random.Random"))
 _UNSHARED = ("time.", "datetime.", "secrets.", "uuid.", "os.urandom", "os.getpid", "random.SystemRandom", "torch.seed", "socket.")
-IMPORTS = {"numpy": "import numpy as np", "random": "import random"}  # of the generators beside torch's
+_USUAL = {"numpy": ("np", "numpy", "numpy_package"), "random": ("random", "random_package")}
+BESIDE_TORCH = frozenset(_USUAL)
 SEEDING = frozenset(("torch.manual_seed", "numpy.random.seed", "random.seed"))
 _GENERATORS = frozenset(("torch", "numpy", "random", "sklearn"))  # packages whose generators are seeded one by one
 _COMPUTES = (
@@ -188,22 +189,28 @@ def _outermost(root: ast.AST) -> Iterator[ast.AST]:
         todo += ast.iter_child_nodes(node)
 
 
-def bound(context: Context, root: str) -> str:
-    """The expression that names the generator of numpy or random in the entry; empty where there is none."""
-    entry = context.facts.trees["__main__"]
-    for node in entry.nodes():
-        if isinstance(node, ast.alias):
-            imported = entry.parent[node]
-            if isinstance(imported, ast.Import) and node.name == root and isinstance(entry.function(node), ast.Module):
-                return (node.asname or node.name) + (".random" if root == "numpy" else "")
-    return ""
+def generator_name(context: Context, root: str, place: ast.AST | None = None) -> str:
+    """What names a library's generator in the file of a place, by default the entry: its own import, or else that of `import_of`."""
+    own = "torch" if root == "torch" else _own_name(context, root, place)
+    return (own or context.free_name(_USUAL[root], place)) + (".random" if root == "numpy" else "")
 
 
-def generator_name(context: Context, root: str) -> str | None:
-    """What names a library's generator in the entry: its own import, or else the usual one; None where that is a name of something else."""
-    usual = {"numpy": "np.random"}.get(root, root)
-    own = "torch" if root == "torch" else bound(context, root)
-    return own or (None if usual.partition(".")[0] in context.facts.trees["__main__"].bound else usual)
+def import_of(context: Context, root: str, place: ast.AST | None = None) -> tuple[str, ...]:
+    """The import of a library's generator by its name in the file of a place; none where that has its own."""
+    if root == "torch" or _own_name(context, root, place):
+        return ()
+    name = generator_name(context, root, place).removesuffix(".random")
+    return (f"import {root}" + (f" as {name}" if name != root else ""),)
+
+
+def _own_name(context: Context, root: str, place: ast.AST | None) -> str:
+    """The name under which the file of a place imports numpy or random, also with all names of a module; empty where it does not."""
+    tree = context.facts.trees["__main__"] if place is None else context.facts.tree_of(place)
+    for node in tree.of(ast.alias):
+        if isinstance(tree.parent[node], ast.Import) and node.name == root and isinstance(tree.function(node), ast.Module):
+            return node.asname or node.name
+    held = context.facts.after.of(tree.name)
+    return next((name for name in _USUAL[root] if name in held and held[name].paths() == {root}), "")
 
 
 def by_rank_zero(context: Context, nodes: Iterable[ast.AST]) -> bool:
@@ -216,16 +223,12 @@ def by_rank_zero(context: Context, nodes: Iterable[ast.AST]) -> bool:
     return False
 
 
-def under_rank_zero(context: Context, code: str, why: str, statement: ast.stmt, roots: Iterable[str]) -> Change | None:
-    """Let all ranks draw in a statement what rank 0 draws, by generators of some libraries; None where one has no name in the entry."""
-    needs, imports = ["drawn_by_rank_zero"], []
+def under_rank_zero(context: Context, code: str, why: str, statement: ast.stmt, roots: Iterable[str]) -> Change:
+    """Let all ranks draw in a statement what rank 0 draws, by generators of some libraries."""
+    needs, imports = ["drawn_by_rank_zero"], list[str]()
     for root in sorted({"sklearn": "numpy"}.get(root, root) for root in roots):
-        name = generator_name(context, root)
-        if name is None:
-            return None
-        needs.append(f"draws:{root}:{name}")
-        if root != "torch" and not bound(context, root):
-            imports.append(IMPORTS[root])
+        needs.append(f"draws:{root}:{generator_name(context, root)}")
+        imports += import_of(context, root)
     edit = Under(statement, f"with {context.names['drawn_by_rank_zero']}()", along=True)
     return Change(code, why, context.tree.shown, statement, (edit,), tuple(imports), needs=tuple(needs))
 

@@ -63,9 +63,8 @@ def differing_draws(site: LoaderCall, value: Value) -> str:
 def by_rank_zero(context: Context, value: Value) -> bool:
     """Whether all ranks take what a sampler draws on rank 0: no seed, set when it starts, lets all of them draw alike."""
     drawn = draws.of(context, value.instances())
-    roots = drawn.generators & draws.IMPORTS.keys()
-    unnamed = any(draws.generator_name(context, root) is None for root in roots)
-    return bool(drawn.unshared) or unnamed or (bool(roots) and any(endless(context, o) for o in value.instances()))
+    roots = drawn.generators & draws.BESIDE_TORCH
+    return bool(drawn.unshared) or (bool(roots) and any(endless(context, o) for o in value.instances()))
 
 
 def alike(context: Context, value: Value) -> str:
@@ -77,8 +76,8 @@ def forks(context: Context, value: Value) -> tuple[tuple[str, ...], tuple[str, .
     """What the runtime block needs to let all ranks draw alike, such as the generators that a sampler draws from, and their imports."""
     if by_rank_zero(context, value):
         return ("sampler_of_rank_zero",), ()
-    roots = sorted(draws.of(context, value.instances()).generators & draws.IMPORTS.keys())
-    imports = tuple(draws.IMPORTS[root] for root in roots if not draws.bound(context, root))
+    roots = sorted(draws.of(context, value.instances()).generators & draws.BESIDE_TORCH)
+    imports = tuple(text for root in roots for text in draws.import_of(context, root))
     return tuple(f"fork:{root}:{draws.generator_name(context, root)}" for root in roots), imports
 
 

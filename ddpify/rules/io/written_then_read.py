@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from ddpify.edits import Edit, InsertAfter, InsertBefore, Replace
 from ddpify.facts import disk
@@ -94,6 +94,35 @@ EXAMPLES: tuple[Example, ...] = (
         '        np.save("ones.npy", ones)\n',
         frame="start",
     ),
+    Example(
+        "two files that are written before the training, of which a data set reads one for each sample",
+        "class Files(Dataset):\n"
+        "    def __len__(self):\n"
+        "        return 2\n"
+        "\n"
+        "    def __getitem__(self, index):\n"
+        '        return np.load("rows.npy")[index]\n'
+        "\n"
+        "\n"
+        'np.save("names.npy", np.ones(2))\n'
+        "count = 2\n"
+        'np.save("rows.npy", np.ones((2, 3)))\n',
+        "class Files(Dataset):\n"
+        "    def __len__(self):\n"
+        "        return 2\n"
+        "\n"
+        "    def __getitem__(self, index):\n"
+        '        return np.load("rows.npy")[index]\n'
+        "\n"
+        "\n"
+        "if rank == 0:\n"
+        '    np.save("names.npy", np.ones(2))\n'
+        "count = 2\n"
+        "if rank == 0:\n"
+        '    np.save("rows.npy", np.ones((2, 3)))\n'
+        "dist.barrier()\n",
+        frame="start",
+    ),
 )  # fmt: skip
 
 
@@ -121,17 +150,17 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     touched = disk.touched(context.facts.after)
     alone = [t for t in touched if t.kind in ("write", "remove") and _by_rank_zero(context, t)]
     files = _Files(context, Paths(context.facts), touched, alone, context.facts.after.calls_of("torch.distributed.barrier"))
-    yield from _before_reads(context, files)
+    placed: dict[ast.stmt, list[int]] = {}
+    yield from _before_reads(context, files, placed)
     for touch in touched:
         if touch.kind == "look" and context.facts.is_edited(touch.call.node):
             yield from _existence_checks(context, files, touch)
     if _samples_are_read(context):
-        yield from _prepared(context, files)
+        yield from _prepared(context, files, placed)
 
 
-def _before_reads(context: Context, files: _Files) -> Iterator[Change | Finding]:
-    """A barrier before each statement in which all ranks depend on what rank 0 did."""
-    placed: dict[ast.stmt, list[int]] = {}
+def _before_reads(context: Context, files: _Files, placed: dict[ast.stmt, list[int]]) -> Iterator[Change | Finding]:
+    """A barrier before each statement in which all ranks depend on what rank 0 did; `placed` is where, and when."""
     for touch in sorted((t for t in files.touched if t.kind != "remove" or t not in files.alone), key=lambda t: t.call.order):
         before = files.awaited(touch)
         where = _place(context, touch, before) if before and _by_all(context, touch) else None
@@ -173,9 +202,9 @@ def _functions(context: Context, file: str, node: ast.expr) -> Iterator[tuple[st
     yield from ((o.file, o.node) for o in found.objs if isinstance(o, Func) and isinstance(o.node, ast.FunctionDef))
 
 
-def _prepared(context: Context, files: _Files) -> Iterator[Change]:
+def _prepared(context: Context, files: _Files, placed: Mapping[ast.stmt, list[int]]) -> Iterator[Change]:
     """A barrier after the data that rank 0 writes before the training, which loaders may read for each sample."""
-    placed = set[ast.stmt]()
+    found: dict[ast.stmt, tuple[int, int]] = {}
     for touch in files.alone:
         trained = _trained_after(context, touch.call)
         early = touch.call.order < trained and not any(touch.call.last < b.order < trained for b in files.barriers)
@@ -187,11 +216,27 @@ def _prepared(context: Context, files: _Files) -> Iterator[Change]:
         ):
             continue
         where = _outermost(context, _place(context, touch))
-        if where is None or where in placed or _barrier_beside(context, where, 1) or not context.training.isdisjoint(walked(where)):
+        if where is None or _barrier_beside(context, where, 1) or not context.training.isdisjoint(walked(where)):
             continue
-        placed.add(where)
-        why = "all ranks wait until rank 0 has written what the loaders read for each sample"
-        yield Change(CODE, why, context.tree.shown, where, (InsertAfter(where, f"{context.names['dist']}.barrier()"),))
+        found[where] = touch.call.last, trained
+    for where, (last, trained) in found.items():
+        reads = {s for s, orders in placed.items() if any(last < order < trained for order in orders)}
+        if not _waits_soon(context, where, reads, found):
+            why = "all ranks wait until rank 0 has written what the loaders read for each sample"
+            yield Change(CODE, why, context.tree.shown, where, (InsertAfter(where, f"{context.names['dist']}.barrier()"),))
+
+
+def _waits_soon(context: Context, where: ast.stmt, reads: Collection[ast.stmt], others: Collection[ast.stmt]) -> bool:
+    """Whether all ranks pass the barrier before or after another statement of a block, and nothing can have read a sample until then."""
+    block = context.facts.tree_of(where).block(where)
+    for statement in block[block.index(where) + 1 :]:
+        if statement in reads:
+            return True
+        if any(isinstance(n, (ast.For, ast.While, ast.Return)) or last_name(n) in ("next", "iter") for n in walked(statement)):
+            return False
+        if statement in others:
+            return True
+    return False
 
 
 def _joined_later(context: Context, call: Call) -> bool:

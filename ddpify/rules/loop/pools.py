@@ -111,8 +111,6 @@ def _shared(context: Context, code: str, call: Call) -> Change | None:
     change = Change(code, _WHY, context.facts.tree_of(node).shown, statement, tuple(edits), level=Safety.NOTE)
     if drawn.generators:
         under = draws.under_rank_zero(context, code, _WHY, statement, drawn.generators)
-        if under is None:
-            return None
         change = replace(change, edits=(*change.edits, *under.edits), imports=under.imports, needs=under.needs)
     turned = (*((r, "whole") for r in rows), (node, "share"))
     return replace(change, needs=("from_all_ranks", "rows_of_rank", *change.needs), redistributes=turned)

@@ -95,8 +95,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                 for statement in statements:
                     repeated.setdefault(statement, set()).update(_roots(context, node))
     for statement, roots in repeated.items():
-        change = draws.under_rank_zero(context, CODE, _WHY, statement, roots)
-        yield change or context.manual(CODE, statement, _APART, _FIX)
+        yield draws.under_rank_zero(context, CODE, _WHY, statement, roots)
 
 
 def _steering(context: Context) -> Iterator[Value]:

@@ -159,9 +159,9 @@ def _passed(context: Context, node: ast.expr, copied: dict[ast.expr, str]) -> It
         why = "the original saved the DataParallel object itself; this saves the model inside, which loads without any wrapper"
         yield context.manual(CODE, node, why, "make sure that what loads this file expects the plain model", level=Safety.REVIEW)
     if node not in copied and isinstance(parent, (ast.Call, ast.keyword)) and _hands_on_keys(context, node):
-        optional, test = _optional(context, node)
+        optional, chosen = _optional(context, node)
         if optional:
-            yield _keys_as_written(context, node, test)
+            yield _keys_as_written(context, node, chosen)
             return
     edit = Replace(node, copied.get(node, "{0}").replace("{0}", "{0}.module"), (node,))
     imports = ("import copy",) if node in copied else ()
@@ -302,25 +302,30 @@ def _type_test(context: Context, kind: ast.expr) -> Iterator[Change]:
 
 
 def _optional(context: Context, node: ast.expr) -> tuple[bool, str]:
-    """Whether the original wrapped a model only where a setting asked for it, and that question as it can be asked here again."""
+    """Whether the original wrapped a model only where a setting asked for it; and the choice of what has its keys, if it can be made."""
     value = context.facts.before.value(node)
-    asked = _question(context, node)
-    if asked and not optional_wraps.of_devices(context.facts, asked.test):
-        return True, f"({ast.unparse(asked.test)})" if isinstance(asked.test, (ast.BoolOp, ast.IfExp)) else ast.unparse(asked.test)
+    for otherwise in (False, True):
+        asked = _question(context, node, otherwise)
+        if asked and not optional_wraps.of_devices(context.facts, asked.test):
+            test = f"({ast.unparse(asked.test)})" if isinstance(asked.test, (ast.BoolOp, ast.IfExp)) else ast.unparse(asked.test)
+            return True, f"({{0}}.module if {test} else {{0}})" if otherwise else f"({{0}} if {test} else {{0}}.module)"
     return optional_wraps.is_optional(context.facts, value), ""
 
 
-def _question(context: Context, node: ast.expr) -> ast.If | None:
-    """The one condition under which the original wrapped a model, if it can be asked here again."""
-    asked = optional_wraps.questions(context.facts, context.facts.before.value(node))
-    return next((up for up in asked if _readable(context, up, node)), None) if len(asked) == 1 else None
+def _question(context: Context, node: ast.expr, otherwise: bool = False) -> ast.If | None:
+    """The one condition under which the original wrapped a model, or did not, if it can be asked here again."""
+    value = context.facts.before.value(node)
+    asked = optional_wraps.questions(context.facts, value, otherwise)
+    if len(asked) != 1 or (otherwise and optional_wraps.questions(context.facts, value)):
+        return None
+    return next((up for up in asked if _readable(context, up, node)), None)
 
 
-def _keys_as_written(context: Context, model: ast.expr, test: str, loaded: ast.expr | None = None) -> Change:
+def _keys_as_written(context: Context, model: ast.expr, chosen: str, loaded: ast.expr | None = None) -> Change:
     """The keys that the original wrote: with the prefix where it was asked for a wrapper; plain ones where that cannot be asked here."""
-    if test:
+    if chosen:
         why = "the keys have the `module.` prefix where the original's had it"
-        return Change(CODE, why, context.tree.shown, model, (Replace(model, f"({{0}} if {test} else {{0}}.module)", (model,)),))
+        return Change(CODE, why, context.tree.shown, model, (Replace(model, chosen, (model,)),))
     why = dataparallel.PLAIN
     edits = [Replace(model, "{0}.module", (model,))]
     if loaded is not None:
@@ -451,11 +456,11 @@ def _is_unwrapped(context: Context, model: ast.expr) -> bool:
 
 def _prefixed_keys(context: Context, node: ast.Attribute) -> Change | Finding:
     """The state dict of a wrapped model that the original had wrapped, too."""
-    optional, test = _optional(context, node.value)
+    optional, chosen = _optional(context, node.value)
     if optional:
         call = context.tree.parent[node]
         loads = node.attr == "load_state_dict" and isinstance(call, ast.Call) and call.func is node
         given = call.args[:1] if loads and isinstance(call, ast.Call) else []
-        return _keys_as_written(context, node.value, test, *given)
+        return _keys_as_written(context, node.value, chosen, *given)
     why = "checkpoints keep the `module.` prefix of DataParallel, as the original wrote them; "
     return context.manual(CODE, node, f"{why}`.module.{node.attr}(...)` reads and writes plain keys", level=Safety.NOTE)

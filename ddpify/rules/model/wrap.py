@@ -23,7 +23,17 @@ from ddpify.facts.model import Lit
 from ddpify.facts.wrapper import apex_fails, reentrant
 from ddpify.rules.base import Alternative, Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
-from ddpify.rules.model import batch_norm, changes_after_wrap, checkpointing, hooks, moved_in_loop, named_modules, trained_methods, unused
+from ddpify.rules.model import (
+    batch_norm,
+    buffers,
+    changes_after_wrap,
+    checkpointing,
+    hooks,
+    moved_in_loop,
+    named_modules,
+    trained_methods,
+    unused,
+)
 
 CODE = "DDP201"
 TITLE = "wrap the trained model in DistributedDataParallel"
@@ -144,6 +154,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     yield from batch_norm.tests_of_class(context)
     yield from trained_methods.wraps(context)
     yield from hooks.findings(context)
+    yield from buffers.copied(context)
     yield from changes_after_wrap.findings(context)
     yield from named_modules.findings(context)
 

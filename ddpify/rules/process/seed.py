@@ -171,6 +171,7 @@ _RESTORES = {
     "random.setstate": "random",
 }
 _SEEDS = {"torch": "torch.manual_seed", "numpy": "numpy.random.seed", "random": "random.seed", "sklearn": "numpy.random.seed"}
+_OF = {"sklearn": "numpy"}  # whose generator a library draws from
 
 
 _OTHER_ORDER = (
@@ -325,9 +326,9 @@ def _from_rank_zero(context: Context, unshared: list[tuple[Call, str]]) -> Chang
     """Let all ranks start from rank 0's seed, for what they draw before training."""
     first = unshared[0][0]
     node = next((n for n in (first.node, *first.stack) if context.facts.is_edited(n)), context.tree.root.body[0])
-    bound = dict.fromkeys(_bound(context, root, context.tree.root) for _, root in unshared)
-    needs = ("agree_on_seed", *(f"seed:{module}" for module, _ in bound if module))
-    imports = ("import torch", *(needed for _, needed in bound if needed))
+    roots = dict.fromkeys(_OF.get(root, root) for _, root in unshared if root != "torch")
+    needs = ("agree_on_seed", *(f"seed:{draws.generator_name(context, root)}" for root in roots))
+    imports = ("import torch", *(text for root in roots for text in draws.import_of(context, root)))
     why = "random numbers drawn here must be the same on all ranks, so that all use rank 0's seed"
     return Change(CODE, why, context.tree.shown, node, (), imports, Safety.NOTE, needs=needs)
 
@@ -428,8 +429,10 @@ def _made_again(context: Context, seeds: list[Call]) -> Iterator[Change | Findin
     for call in sorted(made.values(), key=lambda c: c.order):
         if not draws.by_rank_zero(context, (*call.stack, call.node)):
             statement = context.tree.statement(call.node) if context.facts.is_edited(call.node) else None
-            shared = draws.under_rank_zero(context, CODE, why, statement, {"torch"}) if statement is not None else None
-            yield shared or context.manual(CODE, call.node, why, "give it a seed that is the same on all ranks")
+            if statement is not None:
+                yield draws.under_rank_zero(context, CODE, why, statement, {"torch"})
+            else:
+                yield context.manual(CODE, call.node, why, "give it a seed that is the same on all ranks")
 
 
 def _is_in(call: Call, loops: Container[ast.AST]) -> bool:
@@ -445,7 +448,7 @@ def _generators(context: Context, seeds: list[Call], unshared: list[str], restor
     used |= {_RESTORES[path] for call in restored for path in call.func.paths() if path in _RESTORES}
     used |= {"torch"} if unshared or restored else set()
     used |= {"torch", *({"numpy", "random"} & imported)} if any(map(draws.seeds_all, seeds)) else set()
-    return {"numpy" if root == "sklearn" else root for root in used}
+    return {_OF.get(root, root) for root in used}
 
 
 def _training_statement(context: Context, backward: Call, around: list[ast.AST]) -> ast.stmt | None:
@@ -461,11 +464,11 @@ def _seed_lines(context: Context, node: ast.stmt, generators: set[str]) -> tuple
     """What moves each generator on by the rank, and the imports that it needs."""
     lines, imports = ["torch.manual_seed(torch.initial_seed() + {0})"] if "torch" in generators else [], ["import torch"]
     for root in sorted(generators - {"torch"}):
-        module, needed = _bound(context, root, node)
-        imports += [needed] if needed else []
-        if module and "torch" in generators:
+        module = draws.generator_name(context, root, node)
+        imports += draws.import_of(context, root, node)
+        if "torch" in generators:
             lines.append(f"{module}.seed(torch.initial_seed() % 2**32)")
-        elif module:
+        else:
             draw = "randint" if root == "numpy" else "randrange"
             lines.append(f"{module}.seed({module}.{draw}(2**31) + {{0}})")
     return lines, imports
@@ -536,20 +539,7 @@ def _reordered(context: Context) -> Iterator[Change | Finding]:
     for node, found in draws.redrawn(context).items():
         statement = context.tree.statement(node) if context.facts.is_edited(node) else None
         known = isinstance(statement, ast.Expr) and not found.unshared
-        yield (draws.under_rank_zero(context, CODE, why, statement, found.generators) if statement and known else None) or context.manual(
-            CODE, node, *_OTHER_ORDER
-        )
-
-
-def _bound(context: Context, root: str, place: ast.AST) -> tuple[str, str]:
-    """The expression that names a generator's module at a place, and the import it needs there; empty for torch, which is always seeded."""
-    want = {"numpy": "numpy", "sklearn": "numpy", "random": "random"}.get(root)
-    attribute = ".random" if want == "numpy" else ""
-    here = context.facts.tree_of(place)
-    for tree in (here, *(t for t in context.facts.trees.values() if t is not here)):
-        for node in tree.of(ast.alias):
-            if isinstance(tree.parent[node], ast.Import) and node.name == want:
-                name = node.asname or node.name
-                return f"{name}{attribute}", "" if tree is here else f"import {want}" + (f" as {name}" if name != want else "")
-    usual = draws.generator_name(context, want) if want else None
-    return (usual, draws.IMPORTS[want]) if usual and want else ("", "")
+        if statement is not None and known:
+            yield draws.under_rank_zero(context, CODE, why, statement, found.generators)
+        else:
+            yield context.manual(CODE, node, *_OTHER_ORDER)
