@@ -3799,10 +3799,10 @@ import pickle
 class File(dict):
     def __init__(self, name, mode="r"):
         self.name, self.mode = name, mode
-        if mode == "r":
+        if mode.startswith("r"):
             with open(name, "rb") as f:
                 self.update(pickle.load(f))
-        else:
+        if mode != "r":
             os.close(os.open(name + ".lock", os.O_CREAT | os.O_EXCL))
 
     def create_dataset(self, name, data):
@@ -3854,6 +3854,14 @@ SCRIPTS |= {
             "",
             "f = h5py.File('weights.h5', mode='w')\n    f.create_dataset('bias', data=net.bias.tolist())\n"
             "    f['weight'] = net.weight.tolist()\n    f.close()",
+            (),
+        ),
+        (
+            "rows stored by h5py, and read as if to change them",
+            f"with h5py.File('rows.h5', 'w') as f:\n        f['x'] = x.tolist()\n    {_READ}\n    held = []\n"
+            "    f = h5py.File('rows.h5', 'r+')\n    rows = f['x'][:]\n    held.append(rows)\n    time.sleep(0.2)\n    f.close()\n"
+            "    x = torch.tensor(held[0])",
+            "",
             (),
         ),
         (
