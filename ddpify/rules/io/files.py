@@ -92,7 +92,7 @@ EXAMPLES: tuple[Example, ...] = (
         'rows = h5py.File("rows.h5", "r+")["rows"][:]\n',
         "import h5py\n"
         'rows = h5py.File("rows.h5", "r")["rows"][:]\n',
-        frame="start",
+        frame="end",
     ),
     Example(
         "a checkpoint that is loaded",
