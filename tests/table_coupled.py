@@ -213,7 +213,6 @@ for epoch in range(3):
                 loss.backward()
                 sgd.step()
         """,
-        told=("DDP402",),
     ),
     "a total over the length of the first of two": Script(
         """

@@ -1257,6 +1257,56 @@ def mkdir(path):
         """,
         same=("lowest",),
     ),
+    "weights and a figure that are written into memory, and read back": Script(
+        """
+        import io
+
+        import matplotlib
+        matplotlib.use("Agg")
+        import matplotlib.pyplot as plt
+        import numpy as np
+
+
+        def drawn(values):
+            fig, ax = plt.subplots()
+            ax.plot(values)
+            fig.canvas.draw()
+            pixels = np.array(fig.canvas.buffer_rgba())
+            plt.close(fig)
+            return pixels
+
+
+        def saved(values):
+            plt.figure()
+            plt.plot(values)
+            picture = io.BytesIO()
+            plt.savefig(picture, format="png")
+            plt.close()
+            picture.seek(0)
+            return plt.imread(picture)
+
+
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        kept, lines, losses = io.BytesIO(), io.StringIO(), []
+        for epoch in range(3):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data), target).backward()
+                optimizer.step()
+            with torch.no_grad():
+                losses.append(F.cross_entropy(model(x), y).item())
+            print("%.6f" % losses[-1], file=lines)
+            if epoch == 1:
+                torch.save(model.state_dict(), kept)
+        assert drawn(losses).min() < 255 and saved(losses).min() < 1 and len(lines.getvalue().split()) == 3
+        kept.seek(0)
+        model.load_state_dict(torch.load(kept))
+        print("weights", "%.6f" % model.weight.sum())
+        """,
+        same=("weights",),
+    ),
     # --- folders and files ----------------------------------------------------------------------------------------------
     "folders made in every way": Script(
         """
@@ -3749,10 +3799,10 @@ import pickle
 class File(dict):
     def __init__(self, name, mode="r"):
         self.name, self.mode = name, mode
-        if mode == "r":
+        if mode.startswith("r"):
             with open(name, "rb") as f:
                 self.update(pickle.load(f))
-        else:
+        if mode != "r":
             os.close(os.open(name + ".lock", os.O_CREAT | os.O_EXCL))
 
     def create_dataset(self, name, data):
@@ -3804,6 +3854,14 @@ SCRIPTS |= {
             "",
             "f = h5py.File('weights.h5', mode='w')\n    f.create_dataset('bias', data=net.bias.tolist())\n"
             "    f['weight'] = net.weight.tolist()\n    f.close()",
+            (),
+        ),
+        (
+            "rows stored by h5py, and read as if to change them",
+            f"with h5py.File('rows.h5', 'w') as f:\n        f['x'] = x.tolist()\n    {_READ}\n    held = []\n"
+            "    f = h5py.File('rows.h5', 'r+')\n    rows = f['x'][:]\n    held.append(rows)\n    time.sleep(0.2)\n    f.close()\n"
+            "    x = torch.tensor(held[0])",
+            "",
             (),
         ),
         (

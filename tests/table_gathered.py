@@ -239,3 +239,40 @@ SCRIPTS["a loss with weights of its own, of pieces of samples that were shuffled
     """,
     same=("total", "scale"),
 )
+
+_ONE_HOT = """
+    import numpy as np
+
+
+    class Parts(Dataset):
+        def __init__(self, kinds):
+            self.kinds = kinds
+
+        def __len__(self):
+            return 44
+
+        def __getitem__(self, i):
+            return x[i].numpy(), self.kinds[i]
+
+
+    loader = DataLoader(Parts(np.load("kinds.npy") if os.path.exists("kinds.npy") else y.numpy().reshape(-1, 1)), batch_size=4)
+    net = nn.Linear(10, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in loader:
+            one_hot = np.zeros((kinds.shape[0], 2))
+            for i in range(kinds.shape[0]):
+                one_hot[i, kinds[%s]] = 1
+            one_hot = torch.from_numpy(one_hot.astype(np.float32))
+            sgd.zero_grad()
+            F.cross_entropy(net(torch.cat([rows, one_hot], 1)), kinds.view(-1)).backward()
+            sgd.step()
+    """
+SCRIPTS |= {
+    f"rows of zeros, in which {title} puts a one": Script(_ONE_HOT % index)
+    for title, index in (
+        ("the kind of each sample", "i"),
+        ("the kind of the sample before", "i - 1"),
+        ("the kind of the sample as far from the end", "kinds.shape[0] - 1 - i"),
+    )
+}

@@ -3057,5 +3057,42 @@ SCRIPTS: dict[str, Script] = {
         """,
         told=("DDP301",),
     ),
+    "episodes of a batch sampler, of a function that makes all loaders": Script(
+        """
+        class Episodes:
+            def __init__(self, labels, episodes):
+                self.labels, self.episodes = labels, episodes
+
+            def __iter__(self):
+                for i in range(self.episodes):
+                    yield torch.cat([torch.nonzero(self.labels == kind).view(-1)[i : i + 6] for kind in range(2)])
+
+            def __len__(self):
+                return self.episodes
+
+
+        def loader_of(mode):
+            return DataLoader(TensorDataset(x, y), batch_sampler=Episodes(y, 5))
+
+
+        def loss_of(out, target):
+            middles = torch.stack([out[target == kind].mean(0) for kind in torch.unique(target)])
+            return F.cross_entropy(-torch.cdist(out, middles), target)
+
+
+        torch.manual_seed(0)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        train, val = loader_of("train"), loader_of("val")
+        for epoch in range(3):
+            for rows, kinds in train:
+                optimizer.zero_grad()
+                loss_of(model(rows), kinds).backward()
+                optimizer.step()
+            with torch.no_grad():
+                for rows, kinds in val:
+                    loss = loss_of(model(rows), kinds)
+        """
+    ),
 }
 SCRIPTS = on_three(SCRIPTS)

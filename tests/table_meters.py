@@ -777,3 +777,56 @@ SCRIPTS["a table of confusions of classes that are given, which is put in shares
     """,
     options=Options(whole_batches="never"),
 )
+
+_RESET = """
+    import json
+
+
+    class Meter:
+        def __init__(self):
+            self.reset()
+
+        def reset(self):
+            self.total, self.count, self.avg = 0.0, 0, 0.0
+
+        def update(self, value, n=1):
+            self.total += value * n
+            self.count += n
+            self.avg = self.total / self.count
+
+
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4)
+    meter, history = Meter(), {{"train": []}}
+    for epoch in range(3):
+        for rows, kinds in loader:
+            loss = F.cross_entropy(net(rows), kinds)
+            meter.update(loss.item())
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+        history["train"].append(round(meter.avg, 6))
+        {each}
+        meter.reset()
+    {last}
+    """
+SCRIPTS |= {
+    f"averages of a meter that is reset, {title}": Script(_RESET.format(each=each, last=last), same=same)
+    for title, each, last, same in (
+        ("as text", "pass", "print('kept', json.dumps(history))", ("kept",)),
+        (
+            "in a file of lists",
+            "pass",
+            "with open('kept.json', 'w') as f:\n        json.dump(history, f)\n    print('kept', open('kept.json').read())",
+            ("kept",),
+        ),
+        ("in a checkpoint", "torch.save({'net': net.state_dict(), 'history': history}, 'kept.pt')", "pass", ()),
+        (
+            "in a table",
+            "pass",
+            "import pandas as pd\n    pd.DataFrame(history).to_csv('kept.csv')\n    print('kept', open('kept.csv').read().split())",
+            ("kept",),
+        ),
+    )
+}

@@ -415,6 +415,38 @@ SCRIPTS: dict[str, Script] = {
 """,
         apart=("trajectory",),  # the folds have no seed: rank 0's are others in each run
     ),
+    "rows of a data frame that functions draw anew for each epoch": Script(
+        """
+        import random
+        import pandas as pd
+
+
+        class Samples:
+            def __init__(self, frame):
+                self.frame = frame
+
+            def loader(self, size):
+                frame = self.frame[self.frame["row"].apply(lambda row: random.random() < 0.8)]
+                frame["other"] = frame["row"].apply(lambda row: random.randrange(44))
+                rows = [(x[pair.row], y[pair.other]) for pair in frame.itertuples()]
+                return DataLoader(rows[: len(rows) // size * size], batch_size=size, shuffle=True)
+
+
+        random.seed(0)
+        samples = Samples(pd.DataFrame({"row": range(44)}))
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            seen = 0.0
+            for data, target in samples.loader(6):
+                optimizer.zero_grad()
+                F.cross_entropy(model(data), target).backward()
+                optimizer.step()
+                seen += target.float().sum().item()
+            print("seen", seen)
+        """,
+        same=("seen",),
+    ),
 }
 SCRIPTS = on_three(SCRIPTS)
 SCRIPTS["folds that a splitter of another name draws"] = Script(

@@ -2551,6 +2551,38 @@ class Coupled(nn.Module):
         """,
         same=("start",),
     ),
+    "settings of a command line that become attributes of a trainer": Script(
+        """
+        class Trainer:
+            DEFAULTS = {}
+
+            def __init__(self, config):
+                self.__dict__.update(Trainer.DEFAULTS, **config)
+                self.loader = DataLoader(TensorDataset(x.view(44, 4, 2)), batch_size=self.batch_size)
+                self.model = nn.Linear(2, 2)
+                self.near = torch.eye(self.window)
+                self.optimizer = torch.optim.SGD(self.model.parameters(), lr=self.lr)
+
+            def train(self):
+                for epoch in range(self.epochs):
+                    for (rows,) in self.loader:
+                        made = self.model(rows)
+                        scores = (made @ rows.transpose(1, 2)).exp()
+                        scores = scores / scores.sum(-1).unsqueeze(-1).repeat(1, 1, self.window)
+                        loss = ((scores - self.near) ** 2).mean()
+                        self.optimizer.zero_grad()
+                        loss.backward()
+                        self.optimizer.step()
+
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--lr", type=float, default=0.1)
+        parser.add_argument("--epochs", type=int, default=2)
+        parser.add_argument("--window", type=int, default=4)
+        parser.add_argument("--batch_size", type=int, default=4)
+        Trainer(vars(parser.parse_args())).train()
+        """,
+    ),
 }
 
 SCRIPTS["a model that grows in a loop"] = Script(

@@ -46,6 +46,10 @@ class Claims:
         """Whether something was seen to have so many dimensions."""
         return self._at_least(base) >= least
 
+    def is_tensor(self, base: Hashable) -> bool:
+        """Whether what might be a tuple of tensors was used as one tensor."""
+        return base in self._used
+
     def _at_least(self, base: Hashable) -> int:
         known = self._ndims.get(base, 1)  # that of the samples
         if isinstance(base, Base) and isinstance(base.of, frozenset):

@@ -10,7 +10,7 @@ from itertools import product
 from ddpify.facts import effects
 from ddpify.facts.collect import Facts
 from ddpify.facts.library import files
-from ddpify.facts.library.effects import OPENS, STORES
+from ddpify.facts.library.effects import IN_MEMORY, OPENS, STORES
 from ddpify.facts.library.files import Kind
 from ddpify.facts.model import Call, Lit, New
 from ddpify.facts.runs import Run
@@ -73,7 +73,7 @@ def _argument_touch(call: Call, kind: Kind, position: int | None, keyword: str, 
     value = call.argument(-1 if position is None else position, keyword)
     if path is None or isinstance(path, ast.Starred):
         return
-    if value is not None and any(isinstance(o, New) and o.path in ("open", "io.BytesIO", "io.StringIO") for o in value.objs):
+    if value is not None and any(isinstance(o, New) and (o.path == "open" or o.path in IN_MEMORY) for o in value.objs):
         return
     yield Touch(kind, call, path, ending)
 

@@ -24,7 +24,9 @@ def is_bar(obj: object) -> bool:
 def effects(run: Run) -> list[tuple[Call, rows.Effect]]:
     """The calls of libraries in a run that are output, or make a file or a folder."""
     if effects not in run.known:
-        run.known[effects] = [(call, kind) for call in run.trace.calls if (kind := effect(call)) is not None]
+        found = [(call, kind) for call in run.trace.calls if (kind := effect(call)) is not None]
+        read = any(_reads_picture(call) for call in run.trace.calls)
+        run.known[effects] = [(call, kind) for call, kind in found if not (read and only_draws(call))]
     return run.known[effects]  # type: ignore[return-value]
 
 
@@ -37,6 +39,8 @@ def file_writes(run: Run) -> set[ast.AST]:
 
 def effect(call: Call) -> rows.Effect | None:
     """The side effect of one call of a library, if it is output, a file or a folder."""
+    if _writes_to_memory(call):
+        return None
     of_functions = (_effect_of(o.path, call) for o in call.func.objs if isinstance(o, Ext))
     of_objects = (_effect_of_object(o) for o in call.func.objs if isinstance(o, (Method, Part)))
     found = next((each for each in (*of_functions, *of_objects) if each is not None), None)
@@ -95,6 +99,16 @@ def only_draws(call: Call) -> bool:
     paths = [o.path for o in call.func.objs if isinstance(o, Ext)]
     paths += [m.path for o in call.func.objs if (m := maker(o)) is not None]
     return any(p.startswith(rows.DRAWN) for p in paths) and call.method not in ("savefig", "imsave", "show", "pause")
+
+
+def _writes_to_memory(call: Call) -> bool:
+    """Whether a call is given a buffer in memory, which a rank that did not write into it would find empty."""
+    return any(o.path in rows.IN_MEMORY for given in (*call.args, *call.keywords.values()) for o in given.instances())
+
+
+def _reads_picture(call: Call) -> bool:
+    """Whether a call reads what was drawn on a figure: into a buffer, or as an array."""
+    return call.method in rows.READ_PICTURES or (call.method in ("savefig", "imsave") and _writes_to_memory(call))
 
 
 def _effect_of(path: str, call: Call) -> rows.Effect | None:

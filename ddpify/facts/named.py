@@ -144,14 +144,16 @@ def set_in_space(run: Interpreter, obj: Part, index: Value, value: Value, strong
 def call_space(run: Interpreter, event: Call, obj: Part, name: str, args: list[Value], keywords: dict[str, Value]) -> Value:
     """A method of `vars(obj)`."""
     if name == "update":
-        for value in args:
-            known = {key: held for o in value.objs for key, held in run.memory.of(o) if not key.startswith("[")}
+        mappings = [*args, *(value for key, value in keywords.items() if key == "**")]
+        for value in mappings:
+            known = {key: held for o in value.objs for key, held in _entries(run, o)}
             for key, held in known.items():
-                run.set_attribute(obj.of, key, held, len(args) == 1)
+                run.set_attribute(obj.of, key, held, len(mappings) == 1)
             if not known or len(known) > len(value.objs) > 1:
                 unsettled(run, obj.of, NOTHING)
         for key, held in keywords.items():
-            run.set_attribute(obj.of, key, held, True)
+            if key != "**":
+                run.set_attribute(obj.of, key, held, True)
         return NOTHING
     if name == "get" and args:
         return join([in_space(run, obj, [str(o.value) for o in args[0].objs if isinstance(o, Lit)]), *args[1:]])
@@ -163,6 +165,15 @@ def call_space(run: Interpreter, event: Call, obj: Part, name: str, args: list[V
     if name == "copy":
         return just(obj)
     return NOTHING
+
+
+def _entries(run: Interpreter, obj: Obj) -> list[tuple[str, Value]]:
+    """What a mapping holds by name; in `vars(settings)`, the options of a command line, too."""
+    held = [(key, value) for key, value in run.memory.of(obj) if not key.startswith("[")]
+    of = obj.of if isinstance(obj, Part) and obj.name == SPACE else None
+    parsers = run.memory.get((of, PARSER), NOTHING).objs if isinstance(of, New) else ()
+    options = [key.removeprefix(f"{DEFAULT} ") for p in parsers for key, _ in run.memory.of(p) if key.startswith(f"{DEFAULT} ")]
+    return [*((name, run.attribute(just(of), name)) for name in options if of is not None), *held]
 
 
 def unsettled(run: Interpreter, obj: Obj, value: Value, pattern: str = "*") -> None:

@@ -84,9 +84,10 @@ def _entry(run: Interpreter, base: Value, index: Value, node: ast.Subscript, ori
         part = part_of_several(run, base, node if literal is UNKNOWN else literal)
         if part is not None:
             return Value(frozenset(), origins | part.origins, part.scale, part.shape)
-    if (_is_drawn(base, index) or index.of_kind("index")) and not base.of_kind("forward"):
+    other_sample = index.of_kind("places") and isinstance(node.slice, ast.BinOp)  # `x[i - 1]`, in a loop over the samples
+    if (_is_drawn(base, index) or index.of_kind("index")) and not base.of_kind("forward") and not other_sample:
         return Value(frozenset(), origins, base.scale, base.shape)
-    if unknown and index.of_kind("batch") and not index.objs:
+    if unknown and index.of_kind("batch") and not index.objs and not other_sample:
         return Value(frozenset(), origins | {Origin("reordered", node)}, base.scale, base.shape)
     return None
 
@@ -100,7 +101,7 @@ def part_of_several(run: Interpreter, value: Value, key: object, unpacked: bool 
         return Value(frozenset(), value.origins, value.scale, Shape(Base((value, key)), several=None))
     if shape.several:
         return Value(frozenset(), value.origins, value.scale, shape._replace(several=False))
-    if shape.several is None:
+    if shape.several is None and (unpacked or not run.claims.is_tensor(shape.base)):
         if not unpacked:
             run.claims.note("taken", shape.base)
         return Value(

@@ -146,11 +146,18 @@ def assign(run: Interpreter, target: ast.expr, value: Value) -> None:
         if combine(run, of, receiver, value):
             return
         if not receiver.objs and origins and isinstance(of, ast.Name):
-            run.bind(of.id, Value(receiver.objs, receiver.origins | origins, receiver.scale, receiver.shape))
+            scale = "other" if receiver.scale == "sample" and _is_of_other_samples(run, index) else receiver.scale
+            run.bind(of.id, Value(receiver.objs, receiver.origins | origins, scale, receiver.shape))
             run.frame.changed.add(of.id)
         elif not receiver.objs and origins and isinstance(of, ast.Attribute):
             for obj in run.expression(of.value).objs:
                 run.set_attribute(obj, of.attr, Value(receiver.objs, receiver.origins | origins, receiver.scale, receiver.shape), False)
+
+
+def _is_of_other_samples(run: Interpreter, index: Value) -> bool:
+    """Whether an entry of an index by the numbers of the samples is of nobody knows which of them."""
+    entries = [i for o in index.objs if isinstance(o, Tup) for i in o.items]
+    return any(e.of_kind("places") for e in entries) and any(e.scale == "other" for e in entries)
 
 
 def combine(run: Interpreter, tensor: ast.expr, rows: Value, written: Value) -> bool:

@@ -93,6 +93,8 @@ TALKERS = {  # what prints beside what it returns, and the argument that asks fo
     "ptflops.get_model_complexity_info": "print_per_layer_stat",
 }
 DRAWN = ("matplotlib.", "seaborn.")
+READ_PICTURES = frozenset("buffer_rgba tostring_rgb tostring_argb print_to_buffer print_png print_rgba copy_from_bbox".split())
+IN_MEMORY = frozenset(("io.BytesIO", "io.StringIO"))
 LOGGERS = ("logging.getLogger", "loguru.logger")
 BARS = ("tqdm.", "progress.", "progressbar.", "rich.progress.", "alive_progress.", "fastprogress.", "pkbar.", "enlighten.")
 BARS_WITH_SWITCH = frozenset(

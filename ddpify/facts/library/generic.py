@@ -102,8 +102,7 @@ def call_arguments(use: Use, left_out: Collection[ast.AST] = ()) -> Value:
 
 
 def _of_arguments(use: Use) -> Value:
-    call_arguments(use)
-    return use.mixed
+    return flow.mixed([*use.args, call_arguments(use)], use.keywords)
 
 
 def cased(function: Callable[[Use], Value], of_class: Callable[[Use], Value]) -> Callable[[Use], Value]:

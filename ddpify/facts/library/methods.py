@@ -15,8 +15,8 @@ from ddpify.facts.library.constructors import construct
 from ddpify.facts.library.generic import call_arguments
 from ddpify.facts.library.row import Rule, Use, row_of
 from ddpify.facts.library.tensor_methods import REPEATING, call_tensor
-from ddpify.facts.model import NOTHING, Call, Func, Lit, Method, New, Obj, Part, Tup, Value, join, just
-from ddpify.facts.origins import Origin
+from ddpify.facts.model import NOTHING, Call, Func, Lit, Method, New, Obj, Part, Tup, Value, join, just, origins_of
+from ddpify.facts.origins import Origin, only
 
 if TYPE_CHECKING:
     from ddpify.facts.interpret.state import Interpreter
@@ -45,6 +45,15 @@ def _called(use: Use) -> Value | None:
 def _itself(use: Use) -> Value:
     now = use.event.now
     return Value(frozenset((use.of,)), now.origins, now.scale, now.shape)
+
+
+def _applied(use: Use) -> Value | None:
+    """`model.apply(function)` gives the module back; `frame.apply(function)` what the function gives."""
+    root: object = use.of
+    while isinstance(root, Part):
+        root = root.of
+    package = root.path if isinstance(root, New) and root.cls is None else ""
+    return None if package and not package.startswith("torch.") else _itself(use)
 
 
 def _modules(use: Use) -> Value:
@@ -196,6 +205,7 @@ _OF_ANY: dict[str, Rule] = {
     "__init__": _constructed,
     **dict.fromkeys(("__call__", "forward"), _called),
     **dict.fromkeys(paths.SAME_METHODS, _itself),
+    "apply": _applied,
     **dict.fromkeys(("train", "eval"), modes.switched),
     **dict.fromkeys(paths.PARAMETER_METHODS, lambda use: Value(frozenset(), frozenset((Origin("parameters", use.of),)))),
     **dict.fromkeys(("children", "modules"), _modules),
@@ -284,5 +294,6 @@ def _unknown(use: Use) -> Value:
     unknown = isinstance(obj, New) and obj.cls is None and obj.path and row_of(_KEEPS_NOTHING, obj.path) is None
     if unknown and given.of_kind("batch"):
         use.run.set_attribute(use.of, paths.GIVEN, Value(frozenset(), given.origins, "other"), False)
-    origins = given.origins | use.event.now.origins | {Origin("method", (obj, use.name))}
+    held = origins_of(value for _, value in use.run.memory.of(obj)) if unknown else frozenset()  # what was drawn into a column of a frame
+    origins = given.origins | use.event.now.origins | only(held, "random", "drawn") | {Origin("method", (obj, use.name))}
     return Value(frozenset(), origins, given.scale, given.shape)

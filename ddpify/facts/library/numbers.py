@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 
 from ddpify.facts.library.flow import agreed, without_graph
-from ddpify.facts.library.paths import PARTS
+from ddpify.facts.library.paths import COLLECTIONS, PARTS
 from ddpify.facts.library.row import Use
-from ddpify.facts.model import NOTHING, Lit, New, Obj, Part, Tup, Value
-from ddpify.facts.origins import Origin, without
+from ddpify.facts.model import NOTHING, Lit, New, Obj, Part, Tup, Value, origins_of
+from ddpify.facts.origins import Origin, only, without
 from ddpify.facts.tree import last_name
 from ddpify.placement.shape import EXTREMES, ROWS, Scale
 
@@ -20,9 +20,22 @@ def converted(use: Use) -> Value:
 
 
 def text(use: Use) -> Value:
-    """`str(x)`: what no sum over ranks combines."""
+    """`str(x)`, `json.dumps(x)`: what no sum over ranks combines."""
     value = converted(use)
-    return Value(value.objs, value.origins, value.scale if value.scale in (None, *ROWS) else "other", value.shape)
+    held = origins_of(_held(use, use.args[0])) if use.args else frozenset()
+    scale = value.scale if value.scale in (None, *ROWS) and not only(held, "batch") else "other"
+    return Value(value.objs, value.origins | held, scale, value.shape)
+
+
+def _held(use: Use, value: Value) -> list[Value]:
+    """What containers hold, and containers in them."""
+    found, seen = [value], set[Obj]()
+    for each in found:
+        boxes = [o for o in each.objs if isinstance(o, New) and o.path in COLLECTIONS and o not in seen]
+        seen.update(boxes)
+        found += [held for o in boxes for _, held in use.run.memory.of(o)]
+        found += [entry for o in each.objs if isinstance(o, Tup) for entry in o.entries]
+    return found[1:]
 
 
 def rounded(use: Use) -> Value:

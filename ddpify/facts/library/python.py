@@ -33,7 +33,7 @@ _DRAWN = "uuid.uuid1 uuid.uuid4 tempfile.mkdtemp tempfile.mktemp tempfile.Tempor
 ROWS: dict[str, Rule] = {
     # numbers
     **dict.fromkeys(("float", "bool"), numbers.converted),
-    "str": numbers.text,
+    **dict.fromkeys(("str", "json.dumps", "pickle.dumps", "pprint.pformat"), numbers.text),
     **dict.fromkeys(("int", "round", "abs"), numbers.rounded),
     "len": numbers.length,
     "sum": numbers.added_up,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ddpify.facts import tensors, uniform
 from ddpify.facts.library import flow, transformers
+from ddpify.facts.library.generic import call_arguments
 from ddpify.facts.library.paths import FILLS
 from ddpify.facts.library.row import Rule, Use
 from ddpify.facts.library.torch import in_parts
@@ -131,11 +132,10 @@ REPEATING = frozenset(("repeat", "expand", "tile"))
 def call_tensor(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:
     """A method of a tensor, or an unknown function."""
     name, tensor = event.method, event.now
-    of = [tensor, *args]
-    result = flow.mixed(of, keywords)
+    use, of = Use(run, event, name, args, keywords), [tensor, *args]
+    result = flow.mixed([*of, call_arguments(use)], keywords)
     if name == "repeat":
         result = _with(result, uniform.repeats(name, event.node, of))
-    use = Use(run, event, name, args, keywords)
     if name in _OF_ANYTHING and (found := _OF_ANYTHING[name](use)) is not None:
         return found
     if tensor.scale is None and result.scale is None and name in _SIZING and any(map(_is_number, flow.with_entries(args))):

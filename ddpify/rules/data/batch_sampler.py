@@ -23,11 +23,11 @@ def shard(site: LoaderCall, expression: ast.expr) -> Change | Finding:
     """Give each rank its share of each batch."""
     context, value = site.context, site.context.facts.after.value(expression)
     samplers = value.instances()
-    if site.spread or site.when:
+    if site.spread:
         return site.refuse("the loader's arguments are not written out here, so that no sampler can be added")
     if problem := sampler.differing_draws(site, value):
         return site.refuse(problem.replace("sampler", "batch sampler"), _FIX, expression)
-    if samplers and all(o.path == TORCHS for o in samplers):
+    if samplers and all(o.path == TORCHS for o in samplers) and not site.when:
         return _shared_inside(site, expression, samplers)
     if context.options.batch_size == "per-rank":
         return site.refuse(
@@ -36,7 +36,8 @@ def shard(site: LoaderCall, expression: ast.expr) -> Change | Finding:
     key = "endless_rank_batch_sampler" if any(sampler.endless(context, o) for o in samplers) else "rank_batch_sampler"
     forks, imports = sampler.forks(context, value)
     divided, needs = site.divided()
-    share = Replace(expression, f"{site.name(key)}({sampler.alike(context, value)})", (expression,))
+    text = f"{site.name(key)}({sampler.alike(context, value)})" + (f" if {site.when} else {{0}}" if site.when else "")
+    share = Replace(expression, text, (expression,))
     reads = sampler.inner_reads(site, "batch_sampler", "batches")
     return site.change([*divided, share, *reads], (key, *needs, *forks), imports, _SHARES, Safety.NOTE)
 

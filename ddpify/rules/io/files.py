@@ -1,7 +1,7 @@
 """Files, folders and checkpoints.
 
 What it does: a handle opened for writing and used all over is opened on the null device by other ranks; folders are made with
-    `exist_ok=True`; `torch.load` puts what it reads on this rank's device.
+    `exist_ok=True`; what is opened with `r+` and only read is opened with `r`; `torch.load` puts what it reads on this rank's device.
 Why: N ranks would write one file, race for a folder, and load N copies onto the first GPU.
 Safety: safe.
 References: https://docs.pytorch.org/docs/stable/generated/torch.load.html
@@ -21,6 +21,7 @@ from ddpify.rules.context import Context, argument
 from ddpify.rules.data import prepare
 from ddpify.rules.io import momentary, run_names
 from ddpify.rules.io.guarded import guards_of
+from ddpify.rules.io.only_read import mode_of_read_file
 from ddpify.rules.io.output_statements import OPENS, Guards
 
 CODE = "DDP503"
@@ -86,6 +87,14 @@ EXAMPLES: tuple[Example, ...] = (
         frame="start",
     ),
     Example(
+        "a file that is opened as if to change it",
+        "import h5py\n"
+        'rows = h5py.File("rows.h5", "r+")["rows"][:]\n',
+        "import h5py\n"
+        'rows = h5py.File("rows.h5", "r")["rows"][:]\n',
+        frame="end",
+    ),
+    Example(
         "a checkpoint that is loaded",
         "model = Net()\n"
         'model.load_state_dict(torch.load("last.pt"))\n',
@@ -113,7 +122,10 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     guards = guards_of(context)
     for node in context.tree.of(ast.Call):
         paths = context.facts.after.value(node.func).paths()
-        if paths & OPENS and guards.effects.at.get(node) == "file":
+        if (mode := mode_of_read_file(context, node)) is not None:
+            why = "nothing is written to this file, and not all ranks can have it open for writing"
+            yield Change(CODE, why, context.tree.shown, node, (Replace(mode, '"r"'),))
+        elif paths & OPENS and guards.effects.at.get(node) == "file":
             yield from _open(context, guards, node)
         elif paths & _FOLDERS or (not paths and _is_path_mkdir(context, guards, node)):
             yield from _folder(context, guards, node)

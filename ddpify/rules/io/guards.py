@@ -26,6 +26,7 @@ from ddpify.rules.data import prepare
 from ddpify.rules.io import all_rank_calls, output, stored_losses, unedited_modules
 from ddpify.rules.io.guarded import guards_of
 from ddpify.rules.io.harmless import harmless
+from ddpify.rules.io.only_read import mode_of_read_file
 from ddpify.rules.io.output_statements import OPENS, Guards
 
 CODE = "DDP501"
@@ -254,6 +255,8 @@ def _handled(guards: Guards, node: ast.Call) -> bool:
     """Whether another rule sees to a call: handles are opened on the null device, writers made on rank 0, files prepared by one rank."""
     func = guards.run.value(node.func)
     tree, makers = guards.context.tree, {m for m in map(maker, func.objs) if m is not None and guards.effects.is_writer(m)}
+    if mode_of_read_file(guards.context, node) is not None:
+        return True
     if func.paths() & OPENS or any(guards.effects.is_writer(o) for o in guards.run.value(node).instances()):
         return True
     if makers and all(guards.context.facts.is_edited(m.node) and not guards.guarded(m.node) for m in makers):

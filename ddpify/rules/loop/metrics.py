@@ -374,13 +374,29 @@ def _inner(context: Context, call: Call) -> Iterator[Value]:
     """What a call is given, as it is, within f-strings or as texts of it, and what tuples and containers among it hold."""
     given = [*call.node.args, *(k.value for k in call.node.keywords)]
     formatted = [context.facts.after.value(n.value) for a in given for n in ast.walk(a) if isinstance(n, ast.FormattedValue)]
-    for value in (*call.args, *call.keywords.values(), *formatted, call.result):
+    tables = [v for c in _tables(context, call) for v in (*c.args, *c.keywords.values())]
+    todo, seen = [*call.args, *call.keywords.values(), *formatted, call.result, *tables], set[New]()
+    for value in todo:
         yield value
         for obj in value.objs:
             if isinstance(obj, Tup):
-                yield from obj.entries
-            elif isinstance(obj, New) and obj.path in COLLECTIONS:
-                yield context.facts.after.attribute(obj, "[]")
+                todo += obj.entries
+            elif isinstance(obj, New) and obj not in seen and (obj.path in COLLECTIONS or _is_record(context, obj, call)):
+                seen.add(obj)
+                todo += context.facts.after.of(obj).values()
+
+
+def _is_record(context: Context, obj: New, call: Call) -> bool:
+    """Whether all that an object holds is shown or written with it: a table, or an object of the script's own that goes into a file."""
+    if obj.cls is None:
+        return obj.path.startswith("pandas.")
+    return fills_file(call) and not context.facts.after.interpreter.is_module(obj)
+
+
+def _tables(context: Context, call: Call) -> list[Call]:
+    """The calls that have made tables of what they were given, which a call shows or writes: `pd.DataFrame(rows).to_csv(path)`."""
+    objs = (o for v in (call.receiver, *call.args, *call.keywords.values()) for o in v.instances())
+    return [made for o in objs if o.path.startswith("pandas.") for made in context.facts.after.calls(o.node)]
 
 
 def unreduced_numbers(context: Context) -> Iterator[Finding]:
@@ -399,8 +415,9 @@ def _own_numbers(context: Context) -> Iterator[tuple[ast.AST, list[ast.expr]]]:
         own = [v for v in _inner(context, call) if context.from_sharded_data(v) or context.chosen_by_own_batch(v)]
         scales = {v.scale for v in own}
         of_rows = scales <= {"sample", "count"} or of_one_batch(context, call.node)  # shown as rank 0's own, and said so
-        if not (of_rows or any(loop.node in loops for loop in call.loops) or "torch.save" in call.func.paths()):
-            yield call.node, [*call.node.args, *(k.value for k in call.node.keywords)]
+        if not (of_rows or any(loop.node in loops for loop in call.loops)):
+            given = [n for c in (call, *_tables(context, call)) for n in (*c.node.args, *(k.value for k in c.node.keywords))]
+            yield call.node, given
     for decision in context.facts.after.trace.decisions:
         if not isinstance(decision.node, (ast.If, ast.While)) or any(loop.node in loops for loop in decision.loops):
             continue

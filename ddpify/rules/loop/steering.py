@@ -291,13 +291,21 @@ def _repeated(context: Context, node: ast.Call) -> list[ast.stmt]:
     calls = _since_training(context, node)
     splits = any("torch.utils.data.random_split" in c.func.paths() for c in calls)
     around = {loop.node for c in calls for loop in c.loops}
-    if any(_is_of_generator(context, c) for c in calls) or around & _batch_loops(context) or not (splits or around - facts.training_loops):
+    again = splits or bool(around - facts.training_loops) or any(_in_callback(context, c) for c in calls)
+    if any(_is_of_generator(context, c) for c in calls) or around & _batch_loops(context) or not again:
         return []
     backwards = {n for t in facts.loops for n in (*t.backward.stack, t.backward.node)}
     trains = {up for n in backwards for up in (n, *facts.tree_of(n).ancestors(n))}
     statements = [_outermost(context, call, trains) for call in calls]
     simple = [s for s in statements if isinstance(s, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr))]
     return list(dict.fromkeys(simple)) if len(simple) == len(statements) else []
+
+
+def _in_callback(context: Context, call: Call) -> bool:
+    """Whether a call stands in a function that a library is handed, which may call it for each of many rows."""
+    function = context.facts.tree_of(call.node).function(call.node)
+    above = context.facts.after.calls(call.stack[-1]) if call.stack else []
+    return any(function not in c.func.functions() and function in v.functions() for c in above for v in (*c.args, *c.keywords.values()))
 
 
 def _outermost(context: Context, call: Call, trains: set[ast.AST]) -> ast.stmt | None:
