@@ -161,12 +161,10 @@ class Project:
         folder = self.entry.path.parent
         if self._top is not None:
             return self._top
-        beside = [root.parent for root in self.roots if root.parent in folder.parents[:2]]
         above = [root for root in self.roots if root in folder.parents]
-        named = [
-            *beside,
-            *(root for root in above if root != Path.cwd()),
-        ]  # where ddpify happens to be started counts where nothing else does
+        beside = [root.parent for root in self.roots if root.parent in folder.parents[:2] and root not in (folder, *above)]
+        started = Path.cwd()  # which counts where nothing else does
+        named = [*beside, *(root for root in above if root != started)]
         return min(named or above, key=lambda root: len(root.parts), default=folder)
 
     def may_edit(self, name: str) -> bool:

@@ -1,5 +1,7 @@
 """Scripts about random numbers: draws that steer, which all ranks share, and seeds that are set while training."""
 
+from dataclasses import replace
+
 from scripts import Script, on_three
 
 SCRIPTS: dict[str, Script] = {
@@ -666,4 +668,50 @@ SCRIPTS["a second training that is seeded again"] = Script(
             F.cross_entropy(net(rows), kinds).backward()
             optimizer.step()
     """
+)
+SCRIPTS["an order that a function of a module draws, all names of which are imported"] = Script(
+    """
+    from orders import *
+    from torch.utils.data import Subset
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        chosen = some_of(44)
+        total = 0.0
+        for rows, kinds in DataLoader(Subset(TensorDataset(x, y), chosen), batch_size=8, shuffle=True):
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(rows), kinds)
+            loss.backward()
+            optimizer.step()
+            total += loss.item()
+        print("loss", "%.5f" % total)
+    """,
+    same=("loss",),
+    files={
+        "orders.py": """
+import random
+
+random.seed(3)
+
+
+def some_of(count):
+    kept = list(range(count))
+    while len(kept) > 40:
+        kept.pop(random.randrange(len(kept)))
+    return kept
+"""
+    },
+)
+
+_ORDERED = SCRIPTS["an order that a function of a module draws, all names of which are imported"]
+SCRIPTS["an order that a function of a module changes, place by place"] = replace(
+    _ORDERED,
+    files={
+        "orders.py": _ORDERED.files["orders.py"].replace(
+            "        kept.pop(random.randrange(len(kept)))",
+            "        i, j = random.randrange(len(kept)), len(kept) - 1\n        kept[i], kept[j] = kept[j], kept[i]\n        kept.pop()",
+        )
+    },
 )

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 import ddpify
 from ddpify import Conversion, Options, cli
+from ddpify.project import load
 from ddpify.rules.base import Safety
 from ddpify.source import read
 
@@ -162,6 +163,15 @@ def test_modules_in_a_folder_beside_the_entry_s_are_edited(tmp_path: Path) -> No
     done = ddpify.convert(tmp_path / "tools" / "train.py")
     assert done.exit_code == 0
     assert {module.path.parent for module in done.edited} == {(tmp_path / "lib").resolve()}
+
+
+def test_a_folder_beside_the_project_is_not_part_of_it(tmp_path: Path) -> None:
+    for name in ("project", "other"):
+        (tmp_path / name).mkdir()
+        for file in FILES:
+            (tmp_path / name / file).write_text(FILES[file])
+    loaded = load(tmp_path / "project" / "train.py")
+    assert loaded.top == tmp_path / "project"
 
 
 def test_a_module_that_cannot_be_parsed(project: Path) -> None:

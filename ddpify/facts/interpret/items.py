@@ -96,12 +96,13 @@ def item(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Va
 
 
 def _chosen(run: Interpreter, base: Value, found: Value, index: Value) -> Value:
-    """What an entry of a list or dict owes to the rows of a batch that say which one it is: `names[label]`."""
+    """What an entry of a list or dict owes to the draw, or to the rows of a batch, that say which one it is: `names[label]`."""
     by_rows = index.scale is not None and not index.objs and bool(index.of_kind("batch"))
     kept = all(run.is_a(o, *library.COLLECTIONS) or isinstance(o, Tup) for o in base.objs)
-    if not by_rows or not kept or found.scale is not None or any(not isinstance(o, Lit) for o in found.objs):
+    if not kept or found.scale is not None or any(not isinstance(o, Lit) for o in found.objs):
         return NOTHING
-    return Value(frozenset(), frozenset(o for o in index.origins if o.kind != "index"), "other")
+    drawn = only(index.origins, "random", "drawn")
+    return Value(frozenset(), frozenset(o for o in index.origins if o.kind != "index"), "other") if by_rows else Value(frozenset(), drawn)
 
 
 def _of_object(run: Interpreter, obj: New | Part, base: Value, index: Value, node: ast.Subscript) -> list[Value]:

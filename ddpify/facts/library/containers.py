@@ -12,6 +12,7 @@ from ddpify.facts.library.flow import texts_of
 from ddpify.facts.library.paths import DICTS
 from ddpify.facts.library.row import Rule, Use
 from ddpify.facts.model import NOTHING, Lit, New, Obj, Tup, Value, join, just, origins_of
+from ddpify.facts.origins import only
 from ddpify.facts.tree import is_main_test
 
 if TYPE_CHECKING:
@@ -237,6 +238,14 @@ def _removed_entry(use: Use) -> Value:
     return join(entries + use.args[1:]) if entries else _any_entry(use) | join(use.args[1:])
 
 
+def _taken_out(use: Use) -> Value:
+    """`pop(index)`: which entries are left, and which one this is, a draw may say."""
+    drawn = Value(frozenset(), only(use.mixed.origins, "random", "drawn"))
+    if drawn.origins and use.args:
+        use.run.set_attribute(use.of, "[]", drawn, False)
+    return _removed_entry(use) | drawn
+
+
 def _asked(use: Use) -> Value | None:
     """`get(key)` of a dict whose entries are attributes: by a known key it is asked as a configuration is."""
     return None if use.args and texts_of(use.args[0]) else _removed_entry(use)
@@ -270,7 +279,8 @@ METHODS: dict[str, Rule] = {
     "keys": lambda use: _view(use, _key(use)),
     "values": lambda use: _view(use, _any_entry(use)),
     "items": lambda use: _view(use, just(Tup((_key(use), _any_entry(use))))),
-    **dict.fromkeys(("get", "pop", "popleft", "popitem"), _removed_entry),
+    **dict.fromkeys(("get", "popleft", "popitem"), _removed_entry),
+    "pop": _taken_out,
     **dict.fromkeys(("count", "index", "most_common", "total"), _of_all),
     "": _unknown,
 }

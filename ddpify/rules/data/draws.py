@@ -191,25 +191,30 @@ def _outermost(root: ast.AST) -> Iterator[ast.AST]:
 
 def generator_name(context: Context, root: str, place: ast.AST | None = None) -> str:
     """What names a library's generator in the file of a place, by default the entry: its own import, or else that of `import_of`."""
-    own = "torch" if root == "torch" else _own_name(context, root, place)
+    own = "torch" if root == "torch" else _imported(context, root, place) or _held(context, root, place)
     return (own or context.free_name(_USUAL[root], place)) + (".random" if root == "numpy" else "")
 
 
 def import_of(context: Context, root: str, place: ast.AST | None = None) -> tuple[str, ...]:
     """The import of a library's generator by its name in the file of a place; none where that has its own."""
-    if root == "torch" or _own_name(context, root, place):
+    if root == "torch" or _imported(context, root, place):
         return ()
     name = generator_name(context, root, place).removesuffix(".random")
     return (f"import {root}" + (f" as {name}" if name != root else ""),)
 
 
-def _own_name(context: Context, root: str, place: ast.AST | None) -> str:
-    """The name under which the file of a place imports numpy or random, also with all names of a module; empty where it does not."""
+def _imported(context: Context, root: str, place: ast.AST | None) -> str:
+    """The name under which the file of a place imports numpy or random; empty where it does not."""
     tree = context.facts.trees["__main__"] if place is None else context.facts.tree_of(place)
     for node in tree.of(ast.alias):
         if isinstance(tree.parent[node], ast.Import) and node.name == root and isinstance(tree.function(node), ast.Module):
             return node.asname or node.name
-    held = context.facts.after.of(tree.name)
+    return ""
+
+
+def _held(context: Context, root: str, place: ast.AST | None) -> str:
+    """The name under which the file of a place has numpy or random by an import of all names of a module; empty where it has not."""
+    held = context.facts.after.of((context.facts.trees["__main__"] if place is None else context.facts.tree_of(place)).name)
     return next((name for name in _USUAL[root] if name in held and held[name].paths() == {root}), "")
 
 
