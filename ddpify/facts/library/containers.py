@@ -238,7 +238,7 @@ def _removed_entry(use: Use) -> Value:
     return join(entries + use.args[1:]) if entries else _any_entry(use) | join(use.args[1:])
 
 
-def _taken_out(use: Use) -> Value:
+def _popped(use: Use) -> Value:
     """`pop(index)`: which entries are left, and which one this is, a draw may say."""
     drawn = Value(frozenset(), only(use.mixed.origins, "random", "drawn"))
     if drawn.origins and use.args:
@@ -280,7 +280,7 @@ METHODS: dict[str, Rule] = {
     "values": lambda use: _view(use, _any_entry(use)),
     "items": lambda use: _view(use, just(Tup((_key(use), _any_entry(use))))),
     **dict.fromkeys(("get", "popleft", "popitem"), _removed_entry),
-    "pop": _taken_out,
+    "pop": _popped,
     **dict.fromkeys(("count", "index", "most_common", "total"), _of_all),
     "": _unknown,
 }

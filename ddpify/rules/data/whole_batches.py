@@ -5,7 +5,7 @@ What it does: where something of a script is right for whole batches only (a los
     all ranks get the whole ones. Each rank runs the trained models on its own rows, and gets all ranks' rows of their outputs: all that
     follows is on every rank what it was on one device. Loaders that evaluate are read by rank 0; with
     `--whole-batches from-rank-zero`, so are those that cannot be shared out. Tensors of no loader, which all ranks have made alike (all of
-    the data at once), are whole already.
+    the data at once, batches that are cut by hand), are whole already; what is drawn for them is what rank 0 draws.
 Why: this is what `nn.DataParallel` does, with a process for each GPU; no rank has only its part of what the script computes.
 Safety: NOTE; only where every trained model gives one row of outputs for each of its rows, and nothing of the script is left to do then.
     Batches travel between the ranks: where that takes longer than the models do, convert with `--whole-batches never`, and answer what
