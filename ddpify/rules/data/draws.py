@@ -26,6 +26,7 @@ _SEEDING = frozenset(("numpy.random.seed", "random.seed", "torch.seed", *(f"nump
 _UNSHARED = ("time.", "datetime.", "secrets.", "uuid.", "os.urandom", "os.getpid", "random.SystemRandom", "torch.seed", "socket.")
 _USUAL = {"numpy": ("np", "numpy", "numpy_package"), "random": ("random", "random_package")}
 BESIDE_TORCH = frozenset(_USUAL)
+GENERATOR_OF = {"sklearn": "numpy"}  # whose generator a library draws from
 SEEDING = frozenset(("torch.manual_seed", "numpy.random.seed", "random.seed"))
 _GENERATORS = frozenset(("torch", "numpy", "random", "sklearn"))  # packages whose generators are seeded one by one
 _COMPUTES = (
@@ -231,7 +232,7 @@ def by_rank_zero(context: Context, nodes: Iterable[ast.AST]) -> bool:
 def under_rank_zero(context: Context, code: str, why: str, statement: ast.stmt, roots: Iterable[str]) -> Change:
     """Let all ranks draw in a statement what rank 0 draws, by generators of some libraries."""
     needs, imports = ["drawn_by_rank_zero"], list[str]()
-    for root in sorted({"sklearn": "numpy"}.get(root, root) for root in roots):
+    for root in sorted(GENERATOR_OF.get(root, root) for root in roots):
         needs.append(f"draws:{root}:{generator_name(context, root)}")
         imports += import_of(context, root)
     edit = Under(statement, f"with {context.names['drawn_by_rank_zero']}()", along=True)

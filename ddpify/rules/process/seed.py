@@ -171,7 +171,6 @@ _RESTORES = {
     "random.setstate": "random",
 }
 _SEEDS = {"torch": "torch.manual_seed", "numpy": "numpy.random.seed", "random": "random.seed", "sklearn": "numpy.random.seed"}
-_OF = {"sklearn": "numpy"}  # whose generator a library draws from
 
 
 _OTHER_ORDER = (
@@ -326,7 +325,7 @@ def _from_rank_zero(context: Context, unshared: list[tuple[Call, str]]) -> Chang
     """Let all ranks start from rank 0's seed, for what they draw before training."""
     first = unshared[0][0]
     node = next((n for n in (first.node, *first.stack) if context.facts.is_edited(n)), context.tree.root.body[0])
-    roots = dict.fromkeys(_OF.get(root, root) for _, root in unshared if root != "torch")
+    roots = dict.fromkeys(draws.GENERATOR_OF.get(root, root) for _, root in unshared if root != "torch")
     needs = ("agree_on_seed", *(f"seed:{draws.generator_name(context, root)}" for root in roots))
     imports = ("import torch", *(text for root in roots for text in draws.import_of(context, root)))
     why = "random numbers drawn here must be the same on all ranks, so that all use rank 0's seed"
@@ -448,7 +447,7 @@ def _generators(context: Context, seeds: list[Call], unshared: list[str], restor
     used |= {_RESTORES[path] for call in restored for path in call.func.paths() if path in _RESTORES}
     used |= {"torch"} if unshared or restored else set()
     used |= {"torch", *({"numpy", "random"} & imported)} if any(map(draws.seeds_all, seeds)) else set()
-    return {_OF.get(root, root) for root in used}
+    return {draws.GENERATOR_OF.get(root, root) for root in used}
 
 
 def _training_statement(context: Context, backward: Call, around: list[ast.AST]) -> ast.stmt | None:
