@@ -40,3 +40,5 @@ F.linear, F.cross_entropy, torch.optim.SGD.step = recorded_linear, recorded_loss
 _, script, out = sys.argv
 sys.argv = [script]
 runpy.run_path(script, run_name="__main__")
+sys.stdout.flush()
+os._exit(0)  # gloo may abort while the interpreter shuts down (pytorch#190489)
