@@ -700,6 +700,27 @@ class Trainer:
 """,
         },
     ),
+    "a loss divided by its running mean, of batches that a module loads and another script reads, too": Script(
+        """
+    from data import get_loaders
+
+    train, test = get_loaders(8)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    level = 1.0
+    for epoch in range(3):
+        for rows, wanted in train:
+            optimizer.zero_grad()
+            entropy = F.cross_entropy(model(rows), wanted)
+            (entropy / level).backward()
+            optimizer.step()
+            level = 0.9 * level + 0.1 * entropy.item()
+        right = sum((model(rows).argmax(1) == wanted).sum().item() for rows, wanted in test)
+        print(f"epoch {epoch}: {level:.5f} {right}")
+""",
+        ("epoch",),
+        files={"data.py": DATA, "alone.py": "from data import get_loaders\n\nassert len(list(get_loaders(9)[0])) == 4\n"},
+    ),
     "two downloads by the function of another module": Script(
         """
     from waves import loader_for

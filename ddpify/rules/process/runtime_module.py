@@ -63,7 +63,7 @@ _ALONE = {  # what a function that asks other ranks does where there are none
     "start_alike": "return",
 }
 _ITERATES_ALONE = {  # of a class that reads for the other ranks, by the line of its `__iter__` at which that begins
-    "whole_batches": ("        if self.shared:\n            self.loader.collate_fn", "yield from self.loader"),
+    "whole_batches": ("        if self.shared:\n            self.loader.collate_fn", "return iter(self.loader)"),
 }
 # What is done where there is a process group, and left out else, since scripts that are not converted use the module, too.
 _IF_JOINED = frozenset(("DDP201", "DDP304", "DDP305", "DDP401", "DDP504"))
@@ -256,7 +256,7 @@ def _alone(context: Context, key: str, text: str) -> str:
     """A function that also works where there is no process group."""
     if key in _ITERATES_ALONE:
         line, instead = _ITERATES_ALONE[key]
-        alone = f"        if not {context.names['dist']}.is_initialized():\n            {instead}\n            return\n"
+        alone = f"        if not {context.names['dist']}.is_initialized():\n            {instead}\n"
         return text.replace(line, alone + line)
     if key not in _ALONE:
         return text
