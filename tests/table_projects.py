@@ -700,26 +700,46 @@ class Trainer:
 """,
         },
     ),
-    "a loss divided by its running mean, of batches that a module loads and another script reads, too": Script(
+    "a pass that divides by the running mean, of batches that a module loads and another script reads, too": Script(
         """
     from data import get_loaders
+    from engine import train_one_epoch
 
     train, test = get_loaders(8)
     model = nn.Linear(8, 2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     level = 1.0
     for epoch in range(3):
-        for rows, wanted in train:
-            optimizer.zero_grad()
-            entropy = F.cross_entropy(model(rows), wanted)
-            (entropy / level).backward()
-            optimizer.step()
-            level = 0.9 * level + 0.1 * entropy.item()
+        level, loss = train_one_epoch(train, model, level, optimizer)
         right = sum((model(rows).argmax(1) == wanted).sum().item() for rows, wanted in test)
-        print(f"epoch {epoch}: {level:.5f} {right}")
+        print(f"epoch {epoch}: {level:.5f} {loss:.5f} {right}")
 """,
         ("epoch",),
-        files={"data.py": DATA, "alone.py": "from data import get_loaders\n\nassert len(list(get_loaders(9)[0])) == 4\n"},
+        files={
+            "data.py": DATA,
+            "engine.py": """\
+import torch.nn.functional as F
+
+
+def train_step(model, level, optimizer, rows, wanted):
+    optimizer.zero_grad()
+    entropy = F.cross_entropy(model(rows), wanted)
+    loss = entropy / level
+    level = 0.9 * level + 0.1 * entropy.item()
+    loss.mean().backward()
+    optimizer.step()
+    return loss, level
+
+
+def train_one_epoch(loader, model, level, optimizer):
+    total = 0.0
+    for rows, wanted in loader:
+        loss, level = train_step(model, level, optimizer, rows, wanted)
+        total += loss.item()
+    return level, total / len(loader)
+""",
+            "alone.py": "from data import get_loaders\n\nassert len(list(get_loaders(9)[0])) == 4\n",
+        },
     ),
     "two downloads by the function of another module": Script(
         """
