@@ -342,4 +342,4 @@ def _brief(value: Any) -> str:
 
 def _shape(text: str) -> str:
     """A line without its numbers."""
-    return re.sub(r"[\s\d.|#%\u2588-\u258f]+|(?<=\d)e[+-]?\d+|\b(inf|nan)\b", "0", text)
+    return re.sub(r"(?:[\s\d.|#%\u2588-\u258f]|-(?=\d))+|(?<=\d)e[+-]?\d+|\b(inf|nan)\b", "0", text)
