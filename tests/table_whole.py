@@ -356,3 +356,46 @@ SCRIPTS |= on_three(
         ),
     }
 )
+SCRIPTS["dicts of samples, moved by a function that calls itself, whose losses are kept in an array"] = Script(
+    """
+    import numpy as np
+
+    class Rows(Dataset):
+        def __len__(self):
+            return 36
+
+        def __getitem__(self, i):
+            return {"rows": x[i], "kinds": y[i], "at": i}
+
+    def moved(batch, device):
+        if isinstance(batch, dict):
+            return {key: moved(value, device) for key, value in batch.items()}
+        if isinstance(batch, (list, tuple)):
+            return [moved(value, device) for value in batch]
+        return batch.to(device)
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    loader = DataLoader(Rows(), batch_size=8, shuffle=True)
+    last = 1e9
+    for epoch in range(3):
+        losses, confusion = np.array([]), torch.zeros(2, 2)
+        for batch in loader:
+            batch = moved(batch, "cpu")
+            rows, kinds = batch["rows"], batch["kinds"]
+            out = model(rows)
+            loss = F.cross_entropy((out - out.mean(dim=0)) / (out.std(dim=0) + 1e-3), kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses = np.append(losses, loss.item())
+            for kind, guess in zip(kinds.cpu(), out.argmax(dim=1).cpu()):
+                confusion[kind, guess] += 1
+        print(f"loss {losses.mean():.6f} of {confusion.tolist()}")
+        if losses.mean() > 0.9 * last:
+            for group in optimizer.param_groups:
+                group["lr"] *= 0.5
+        last = losses.mean()
+    """,
+    same=("loss",),
+)

@@ -39,10 +39,10 @@ def _argument(call: Call, position: int) -> Value | None:
 
 
 def misfits(value: Value, takes: frozenset[Kind]) -> list[Kind]:
-    """The kinds that a value may be of and a helper does not take; another one beside None, text or an object counts as that one."""
+    """The kinds that a value may be of and a helper does not take; a container beside None, text or an object counts as that one."""
     found = {kind for obj in value.objs if (kind := _kind(obj)) is not None}
     wrong = found - takes
-    if wrong & _HOLD_OTHERS:
+    if wrong & _HOLD_OTHERS and not found & takes & _HOLD_OTHERS:
         return sorted(wrong & _HOLD_OTHERS)
     known = len(found) == 1 or found == wrong
     return sorted(wrong) if known and wrong and not value.origins and len(found) >= len({type(o) for o in value.objs}) else []

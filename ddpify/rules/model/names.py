@@ -151,13 +151,11 @@ def _passed(context: Context, node: ast.expr, copied: dict[ast.expr, str]) -> It
     facts, tree, run = context.facts, context.tree, context.facts.after
     parent = tree.parent[node]
     saved = node in facts.pickled or (isinstance(parent, ast.Call) and "torch.save" in run.value(parent.func).paths())
-    if saved and library.DATAPARALLEL in facts.before.value(node).kinds() and not _in_unwrapped_branch(context, node):
-        if node not in copied and (written := _saved_wrapper(context, node)):
-            why = "the file holds the model in a DataParallel, as the original wrote it; saving `.module` alone writes the plain model"
-            yield Change(CODE, why, tree.shown, node, (Replace(node, written, (node,)),), level=Safety.NOTE)
-            return
-        why = "the original saved the DataParallel object itself; this saves the model inside, which loads without any wrapper"
-        yield context.manual(CODE, node, why, "make sure that what loads this file expects the plain model", level=Safety.REVIEW)
+    wrapped = saved and library.DATAPARALLEL in facts.before.value(node).kinds() and not _in_unwrapped_branch(context, node)
+    if wrapped and node not in copied and (written := _saved_wrapper(context, node)):
+        why = "the file holds the model in a DataParallel, as the original wrote it; saving `.module` alone writes the plain model"
+        yield Change(CODE, why, tree.shown, node, (Replace(node, written, (node,)),), level=Safety.NOTE)
+        return
     if node not in copied and isinstance(parent, (ast.Call, ast.keyword)) and _hands_on_keys(context, node):
         optional, chosen = _optional(context, node)
         if optional:
@@ -168,7 +166,9 @@ def _passed(context: Context, node: ast.expr, copied: dict[ast.expr, str]) -> It
     why = "nothing is trained in this call: it gets the model inside DDP, whose forward would synchronize the ranks"
     if node in facts.pickled:
         why = "the model inside DDP is saved: the file loads without a process group"
-    yield Change(CODE, why, tree.shown, node, (edit,), imports)
+    if wrapped:
+        why = "the file holds the plain model, where the original's held it in a DataParallel: what loads it finds no `.module`"
+    yield Change(CODE, why, tree.shown, node, (edit,), imports, level=Safety.NOTE if wrapped else Safety.SAFE)
 
 
 def _saved_wrapper(context: Context, model: ast.expr) -> str:
