@@ -150,7 +150,7 @@ class Under:
     """Put the statement `node` into a block `header:` (such as `if rank == 0`); neighbours under the same header share one block.
 
     With `holes`, expressions inside `node`, `header` is a template, filled as that of `InsertBefore`, and the block is shared with none.
-    `along` says that what other edits insert before the statement goes into the block, too.
+    `along` says that what other edits insert before the statement goes into the block, too, but for what they put first.
     """
 
     node: ast.stmt

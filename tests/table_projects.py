@@ -1205,6 +1205,85 @@ class Digits(datasets.MNIST):
         },
         stand_ins={"torchvision/__init__.py": "from . import datasets\n", "torchvision/datasets.py": WAVES},
     ),
+    "a data set that makes a folder for each class where its methods find none, made where the loader is": Script(
+        """
+    from clips import Clips
+
+    def train():
+        train_loader = DataLoader(Clips("train"), batch_size=8, shuffle=True)
+        val_loader = DataLoader(Clips("val"), batch_size=8)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(4):
+            for rows, kinds in train_loader:
+                loss = F.cross_entropy(model(rows), kinds)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            right = sum((model(rows).argmax(1) == kinds).sum().item() for rows, kinds in val_loader)
+            print(f"epoch {epoch}: {right / len(val_loader.dataset):.4f}")
+
+    if __name__ == "__main__":
+        train()
+""",
+        ("epoch",),
+        files={
+            "raw/0/waves.txt": " ".join(map(str, range(18))),
+            "raw/1/waves.txt": " ".join(map(str, range(18, 36))),
+            "clips.py": """\
+import os
+
+import torch
+from torch.utils.data import Dataset
+
+
+class Clips(Dataset):
+    def __init__(self, split):
+        self.raw, self.made = "raw", "made"
+        if not self.is_made():
+            print("making the clips, once")
+            self.make()
+        self.files = [
+            (os.path.join(self.made, split, kind, name), int(kind))
+            for kind in sorted(os.listdir(self.raw))
+            for name in sorted(os.listdir(os.path.join(self.made, split, kind)))
+        ]
+
+    def __len__(self):
+        return len(self.files)
+
+    def __getitem__(self, i):
+        path, kind = self.files[i]
+        return torch.load(path), kind
+
+    def is_made(self):
+        if not os.path.exists(self.made):
+            return False
+        for kind in os.listdir(os.path.join(self.made, "train")):
+            for name in os.listdir(os.path.join(self.made, "train", kind)):
+                if torch.load(os.path.join(self.made, "train", kind, name)).shape != (8,):
+                    return False
+        return True
+
+    def make(self):
+        if not os.path.exists(self.made):
+            os.mkdir(self.made)
+            os.mkdir(os.path.join(self.made, "train"))
+            os.mkdir(os.path.join(self.made, "val"))
+        for kind in os.listdir(self.raw):
+            seeds = [int(word) for word in open(os.path.join(self.raw, kind, "waves.txt")).read().split()]
+            for split in ("train", "val"):
+                folder = os.path.join(self.made, split, kind)
+                if not os.path.exists(folder):
+                    os.mkdir(folder)
+            for seed in seeds:
+                self.make_clip(seed, os.path.join(self.made, "val" if seed % 5 == 0 else "train", kind))
+
+    def make_clip(self, seed, folder):
+        torch.save(torch.sin(torch.arange(8.0) * (seed + 1)), os.path.join(folder, f"{seed:02}.pt"))
+""",
+        },
+    ),
     "a folder without code where networks would be": Script(
         """
         import zoo

@@ -558,7 +558,7 @@ class _Rewriter(cst.CSTTransformer):
             statement = statement.with_changes(leading_lines=own)
         for code, step in place.before:
             lifted = self._lifted(code, step)
-            if place.along:
+            if place.along and not getattr(step.edit, "first", False):
                 for part in lifted.body:
                     body.add(self._moved(part, body.indent, 1), place.block, place.header)
             else:

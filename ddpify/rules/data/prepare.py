@@ -160,7 +160,8 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     shown, names, done = context.tree.shown, context.names, preparation(context)
     for statement in done.once_per_node:
         why = "one rank of each node prepares the files while the others wait, and then find them"
-        yield Change(CODE, why, shown, statement, (Under(statement, f"with {names['first_on_node']}()"),), needs=("first_on_node",))
+        guard = Under(statement, f"with {names['first_on_node']}()", along=True)  # with the data set of a loader
+        yield Change(CODE, why, shown, statement, (guard,), needs=("first_on_node",))
     for statement in done.alone:
         why = "one rank of each node prepares the files while the others wait; otherwise all would write the same files"
         guard = Under(statement, f"if {names['local_rank']} == 0")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 
 from ddpify.facts import disk
 from ddpify.facts.disk import Touch
@@ -74,8 +75,9 @@ def tests_existence(context: Context, test: ast.expr) -> list[Touch]:
 
 def _led_by_rank_zero(context: Context, node: ast.stmt, calls: list[Call]) -> bool:
     """Whether rank 0 alone comes to a statement on the way to one of its calls."""
-    guards, tree = guards_of(context), context.tree
-    above = [n for n in dict.fromkeys(n for c in calls for n in c.stack) if n in tree.parent and n not in inside(node)]
+    guards, tree, within = guards_of(context), context.tree, inside(node)
+    ways = (itertools.takewhile(lambda n: n not in within, call.stack) for call in calls)
+    above = [n for n in dict.fromkeys(itertools.chain(*ways)) if n in tree.parent]
     return any(guards.guarded(n) or any(map(guards.only_outputs, tree.path(n))) for n in above)
 
 

@@ -142,6 +142,8 @@ def _is_path_mkdir(context: Context, guards: Guards, node: ast.Call) -> bool:
 def _folder(context: Context, guards: Guards, node: ast.Call) -> Iterator[Change]:
     """A folder is made by rank 0, where its name is rank 0's own, else by whichever rank comes first."""
     tree, paths = context.tree, context.facts.after.value(node.func).paths()
+    if _in_turns(context, node):
+        return
     if paths & _FOLDERS and _momentary(context, node):
         statement = tree.statement(node)
         why = "only rank 0 creates this folder, since only rank 0 has its name"
@@ -234,8 +236,12 @@ def _momentary(context: Context, node: ast.Call) -> bool:
 def _open(context: Context, guards: Guards, node: ast.Call) -> Iterator[Change]:
     """A file that is written all over is the null device on other ranks."""
     path = argument(node, 0, "file") or argument(node, 0, "filename")
-    covered = any(prepare.preparation(context).covers(c) for c in context.facts.after.calls(node))
-    if path is None or covered or guards.silent(node) or any(to_nowhere(context.facts.after, n) for n in walked(path)):
+    if path is None or _in_turns(context, node) or guards.silent(node) or any(to_nowhere(context.facts.after, n) for n in walked(path)):
         return
     edit = Replace(path, f"{{0}} if {context.names['rank']} == 0 else os.devnull", (path,))
     yield Change(CODE, "only rank 0 writes this file: the others write to os.devnull", context.tree.shown, node, (edit,), ("import os",))
+
+
+def _in_turns(context: Context, node: ast.Call) -> bool:
+    """Whether ranks run a call one after another, the first of which makes what the others then find."""
+    return any(prepare.preparation(context).covers(c) for c in context.facts.after.calls(node))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 from ddpify.facts.disk import Touch
 from ddpify.facts.model import New, Value, just, origins_of
 from ddpify.facts.origins import Origin
 from ddpify.facts.runs import Run
 from ddpify.rules.context import Context
+from ddpify.rules.data import prepare
 from ddpify.rules.io.guarded import guards_of
 
 _MOMENTARY = ("time", "random", "listing")
@@ -17,11 +18,12 @@ _MOMENTARY = ("time", "random", "listing")
 
 def momentary_paths(context: Context, touched: list[Touch]) -> Iterator[ast.expr]:
     """The paths that all ranks must share, and that are made from the time, by chance, or anew from a listing."""
-    run = context.facts.after
+    run, prepared = context.facts.after, prepare.preparation(context)
     new = {o for t in touched if t.kind in ("write", "make") for o in run.value(t.path).origins if o.kind == "listing"}
     for touch in touched:
         value = run.value(touch.path)
-        listed = touch.kind != "make" and _walks(value, new)
+        in_turns = prepared.covers(touch.call)  # the first rank makes them all
+        listed = (touch.kind != "make" or in_turns) and _walks(value, frozenset() if in_turns else new)
         if momentary(run, value) and not listed and is_needed(context, touch):
             yield touch.path
 
@@ -50,7 +52,7 @@ def is_needed(context: Context, touch: Touch) -> bool:
     return touch.kind != "make" or not alone
 
 
-def _walks(path: Value, new: set[Origin]) -> bool:
+def _walks(path: Value, new: Set[Origin]) -> bool:
     """Whether a path is one of those that were listed, not a new one made from them: all ranks list the same."""
     kinds = {o.kind for o in path.origins if o.kind in _MOMENTARY}
     return kinds == {"listing"} and not path.origins & new
