@@ -1721,6 +1721,7 @@ FROM_TABLES = (
     "a meter that is reset to more than nothing",
     "a method of the model inside a DataParallel",
     "a model that chooses, at O1",
+    "a model in the dict that is saved",
     "a model whose layers get other parameters before each run",
     "a package's loss of labels in a list and in an array",
     "a penalty on slopes, apex O2",
