@@ -200,6 +200,33 @@ SCRIPTS: dict[str, Script] = {
     torch.save(net.state_dict(), "centred.pt")
 """
     ),
+    "a buffer that follows the mean of batches beside which others are read": Script(
+        """
+    import itertools
+
+    class Centred(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(8, 2)
+            self.register_buffer("centre", torch.zeros(8))
+
+        def forward(self, rows):
+            if self.training:
+                self.centre.mul_(0.9).add_(0.1 * rows.detach().mean(0))
+            return self.layer(rows - self.centre)
+
+    net = Centred()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    train_loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=12, shuffle=True)
+    others = DataLoader(TensorDataset(x[36:]), batch_size=4, shuffle=True)
+    for epoch in range(4):
+        for (rows, kinds), (more,) in zip(train_loader, itertools.cycle(others)):
+            optimizer.zero_grad()
+            F.cross_entropy(net(rows), kinds).backward()
+            optimizer.step()
+    torch.save(net.state_dict(), "centred.pt")
+"""
+    ),
     "a buffer that counts steps": Script(
         """
     class Counting(nn.Module):

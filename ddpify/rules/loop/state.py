@@ -169,7 +169,8 @@ def _reached_by_all_ranks(context: Context, event: Store | Call) -> bool:
     """Whether all ranks come to a write equally often: in a loop over training batches, under no condition of their own."""
     feeding = set(context.facts.feeding)
     around = [loop.element.batches() for loop in event.loops if loop.element.batches()]
-    return bool(around) and around[-1] <= feeding and not under_own_test(context, event.node)
+    equally = bool(around) and around[-1] & feeding and not around[-1] & set(context.sharded_evaluation)  # `zip` may have others, too
+    return bool(equally) and not under_own_test(context, event.node)
 
 
 def _edits(context: Context, event: Store | Call) -> tuple[list[Edit], set[str]]:
