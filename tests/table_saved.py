@@ -137,10 +137,7 @@ print("kind", type(kept).__name__, sorted(kept.state_dict()))
         _script(
             "",
             'torch.save({"model": model, "epoch": epoch}, "last.pt")',
-            """
-kept = torch.load("last.pt", weights_only=False)["model"]
-print("kind", sorted(getattr(kept, "module", kept).state_dict()))
-""",
+            "",
             """
 torch.manual_seed(3)
 torch.save({"model": Net(), "epoch": 0}, "first.pt")
@@ -149,8 +146,35 @@ loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 """,
         ),
-        apart=("keys",),  # the file holds the plain model
+        told=("DDP203",),
     ),
+    **{
+        f"a DataParallel that is read back, and put into another one, {title}": _script(
+            "",
+            'torch.save({"model": model, "epoch": epoch}, "last.pt")',
+            """
+kept = torch.load("last.pt", weights_only=False)["model"]
+print("kind", type(kept).__name__, type(kept.module).__name__, sorted(kept.module.state_dict())[:1])
+""",
+            f"""
+torch.manual_seed(3)
+torch.save({{"model": Net(), "epoch": 0}}, "first.pt")
+several = len(x) > 8
+model = {made}
+{wrapped}
+loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+""",
+        )
+        for title, made, wrapped in (
+            ("always", 'torch.load("first.pt", weights_only=False)["model"]', "model = nn.DataParallel(model)"),
+            (
+                "on a condition",
+                'torch.load("first.pt", weights_only=False)["model"] if several else Net()',
+                "if several:\n    model = nn.DataParallel(model)",
+            ),
+        )
+    },
     "the model inside where there was a wrapper, or else the model": _script(
         "",
         'torch.save({"net": model.module if parallel else model, "epoch": epoch}, "last.pt")',

@@ -17,7 +17,7 @@ def attribute_by_name(use: Use) -> Value:
         return NOTHING
     base, default = use.args[0], use.args[2:]
     names = texts_of(use.args[1])
-    if names == ["module"] and len(use.args) == 3 and base.kinds() & WRAPPERS:  # a model, with its wrapper taken off if it has one
+    if names == ["module"] and default and (base.kinds() & WRAPPERS or default[0].objs == base.objs):  # a model, without a wrapper
         return join([_unwrapped(use, o) for o in base.objs])
     if names:
         return join([*(use.run.attribute(base, n) for n in names), *default])
@@ -30,7 +30,8 @@ def attribute_by_name(use: Use) -> Value:
 
 
 def _unwrapped(use: Use, obj: Obj) -> Value:
-    return use.run.memory.get((obj, "module"), NOTHING) if isinstance(obj, New) and obj.path in WRAPPERS else just(obj)
+    wraps = isinstance(obj, New) and (obj.path in WRAPPERS or (obj, "module") in use.run.memory)
+    return use.run.memory.get((obj, "module"), NOTHING) if wraps else just(obj)
 
 
 def _parts_like(use: Use, owners: list[New], pattern: str) -> list[Value]:

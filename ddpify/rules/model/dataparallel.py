@@ -16,6 +16,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import Drop, Replace
 from ddpify.facts import library
+from ddpify.facts.model import New, Obj
 from ddpify.facts.tree import same
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
@@ -189,12 +190,25 @@ def _replaced(context: Context, call: ast.Call, inner: ast.expr, gone: set[ast.s
     statement = tree.statement(call)
     if not isinstance(statement, ast.Assign) or statement.value is not call or any(not same(t, inner) for t in statement.targets):
         return Change(CODE, why, tree.shown, call, (Replace(call, "{0}", (inner,)),))
+    if read_back(context, inner):
+        why = "a checkpoint holds the model in a DataParallel, as the original wrote it: DistributedDataParallel takes the model inside"
+        edit = Replace(call, 'getattr({0}, "module", {0})', (inner,))
+        return Change(CODE, why, tree.shown, call, (edit,))
     gone.add(statement)
     dropped: ast.stmt = statement
     while isinstance(up := tree.parent[dropped], ast.If) and gone.issuperset((*up.body, *up.orelse)) and not context.is_main(up):
         gone.add(up)
         dropped = up
     return Change(CODE, why, tree.shown, dropped, (Drop(dropped),))
+
+
+def read_back(context: Context, inner: ast.expr) -> set[Obj]:
+    """What the model that is put into a DataParallel, under its own name, may be of a file that holds it in one."""
+    run, up = context.facts.before, context.facts.tree_of(inner).parent[inner]
+    statement = context.facts.tree_of(inner).parent[up]
+    if not isinstance(statement, ast.Assign) or not all(same(t, inner) for t in statement.targets):
+        return set()
+    return {root for o in run.value(inner).objs for root in run.roots(o) if isinstance(root, New) and root.path == "torch.load"}
 
 
 def keys_as_wrapped(context: Context, call: ast.Call, method: str) -> Iterator[Change]:

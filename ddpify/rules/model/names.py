@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from ddpify.edits import Replace
 from ddpify.facts import library, optional_wraps, pickled
 from ddpify.facts.model import Class, Ext, New, Part, Tup
-from ddpify.facts.tree import Forest, arguments, same, structure, walked
+from ddpify.facts.tree import Forest, argument, arguments, same, structure, walked
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.model import dataparallel, evaluated_inputs, saved_copies
@@ -156,9 +156,13 @@ def _passed(context: Context, node: ast.expr, copied: dict[ast.expr, str]) -> It
         why = "the file holds the model in a DataParallel, as the original wrote it; saving `.module` alone writes the plain model"
         yield Change(CODE, why, tree.shown, node, (Replace(node, written, (node,)),), level=Safety.NOTE)
         return
+    optional = wrapped and optional_wraps.is_optional(facts, facts.before.value(node))
+    if wrapped and not optional:
+        why = "the original saved the DataParallel object itself; this saves the model inside, which loads without any wrapper"
+        yield context.manual(CODE, node, why, "make sure that what loads this file expects the plain model", level=Safety.REVIEW)
     if node not in copied and isinstance(parent, (ast.Call, ast.keyword)) and _hands_on_keys(context, node):
-        optional, chosen = _optional(context, node)
-        if optional:
+        kept, chosen = _optional(context, node)
+        if kept:
             yield _keys_as_written(context, node, chosen)
             return
     edit = Replace(node, copied.get(node, "{0}").replace("{0}", "{0}.module"), (node,))
@@ -166,20 +170,23 @@ def _passed(context: Context, node: ast.expr, copied: dict[ast.expr, str]) -> It
     why = "nothing is trained in this call: it gets the model inside DDP, whose forward would synchronize the ranks"
     if node in facts.pickled:
         why = "the model inside DDP is saved: the file loads without a process group"
-    if wrapped:
-        why = "the file holds the plain model, where the original's held it in a DataParallel: what loads it finds no `.module`"
-    yield Change(CODE, why, tree.shown, node, (edit,), imports, level=Safety.NOTE if wrapped else Safety.SAFE)
+    if optional:
+        why = "whether the original saved a DataParallel depended on an option; the file holds the plain model, as that of one GPU"
+    yield Change(CODE, why, tree.shown, node, (edit,), imports, level=Safety.NOTE if optional else Safety.SAFE)
 
 
 def _saved_wrapper(context: Context, model: ast.expr) -> str:
-    """The model inside `{0}` in a DataParallel where the original had one; empty if that is not known or a whole model is read back."""
+    """The model inside `{0}` in a DataParallel where the original had one; empty if that is not known, or if a model that is read back
+    may be in one where it is trained."""
     run, tree = context.facts.before, context.facts.tree_of(model)
     wrappers = [o for o in run.value(model).instances() if o.path == library.DATAPARALLEL]
     calls = (call for call in run.trace.calls if call.method not in _READ)
     called = {_outermost(o) for call in calls for o in call.func.objs if isinstance(o, (New, Part))}
     called |= {_outermost(o) for m in context.facts.models for o in m.objs if isinstance(o, (New, Part))}
     texts = {ast.unparse(o.node.func) if isinstance(o.node, ast.Call) and context.facts.tree_of(o.node) is tree else "" for o in wrappers}
-    if any(isinstance(o, New) and o.path == "torch.load" for o in called) or len(texts) > 1:
+    wrapping = (argument(o.node, 0, "module") for o in wrappers if isinstance(o.node, ast.Call))
+    inside = {root for inner in wrapping if inner is not None for root in dataparallel.read_back(context, inner)}
+    if any(isinstance(o, New) and o.path == "torch.load" for o in called - inside) or len(texts) > 1:
         return ""
     (text,) = texts
     imported = {
@@ -355,9 +362,9 @@ def _readable(context: Context, asked: ast.If, node: ast.expr) -> bool:
 
 def _seen(read: ast.Name, there: ast.AST, here: ast.AST) -> bool:
     """Whether a name is the same one in two functions: they are one, or it is the module's."""
-    functions = () if there is here else (there, here)
+    functions = [f for f in (there, here) if there is not here and not isinstance(f, ast.Module)]
     parameters = {a.arg for f in functions for a in walked(f) if isinstance(a, ast.arg)}
-    names = (n for f in functions if not isinstance(f, ast.Module) for n in walked(f) if isinstance(n, ast.Name))
+    names = (n for f in functions for n in walked(f) if isinstance(n, ast.Name))
     return read.id not in parameters and not any(n.id == read.id and isinstance(n.ctx, ast.Store) for n in names)
 
 
