@@ -143,8 +143,8 @@ def call_tensor(run: Interpreter, event: Call, args: list[Value], keywords: dict
         if tensor.shape is None:
             return result
     known = tensor.shape is not None or (name in REPEATING and result.scale == "count")
-    if not tensor.origins and not tensor.scale and not known:
-        return result
+    if not tensor.origins and not tensor.scale and not known:  # it may combine samples
+        return Value(result.objs, result.origins, "other" if result.scale == "sample" else result.scale, result.shape)
     if name in _OF_TENSORS and (found := _OF_TENSORS[name](use)) is not None:
         return found
     if tensor.scale is None and tensor.shape is None and name not in tensors.KNOWN:
