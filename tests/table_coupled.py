@@ -953,3 +953,84 @@ SCRIPTS |= {
     )
     for counts in ("i += 1", "i = i + 1")
 }
+
+_STEPS = "for step in {}:\n    rows = step(rows)\nreturn rows"
+_HELD = {  # how a network holds its layers, and how it calls them
+    "pairs of names and layers": (
+        "self.body = nn.Sequential(OrderedDict([('first', Layer()), ('last', Head())]))",
+        "return self.body(rows)",
+    ),
+    "lists of a name and a layer": (
+        "self.body = nn.Sequential(OrderedDict([['first', Layer()], ['last', Head()]]))",
+        "return self.body(rows)",
+    ),
+    "names zipped with layers": (
+        "self.body = nn.Sequential(OrderedDict(zip(('first', 'last'), (Layer(), Head()))))",
+        "return self.body(rows)",
+    ),
+    "a dict that is updated": (
+        "steps = OrderedDict()\nsteps.update([('first', Layer())])\nsteps.update(last=Head())\nself.body = nn.Sequential(steps)",
+        "return self.body(rows)",
+    ),
+    "some children of another network": (
+        "self.body = nn.Sequential(*list(nn.Sequential(Layer(), Head(), nn.Tanh()).children())[:-1])",
+        "return self.body(rows)",
+    ),
+    "a part of another sequence": ("self.body = nn.Sequential(*nn.Sequential(Layer(), Head(), nn.Tanh())[:-1])", "return self.body(rows)"),
+    "its own dict of layers": ("self.first, self.last = Layer(), Head()", _STEPS.format("self._modules.values()")),
+    "its own dict of layers, by their names": (
+        "self._modules['first'], self.last = Layer(), Head()",
+        "return self.last(self._modules['first'](rows))",
+    ),
+    "layers by the names of a dict": (
+        "self.body = nn.ModuleDict({'first': Layer(), 'last': Head()})",
+        _STEPS.replace("step in", "name, step in").format("self.body.items()"),
+    ),
+    "a dict of layers that is updated": (
+        "self.body = nn.ModuleDict()\nself.body.update({'first': Layer(), 'last': Head()})",
+        "return self.body['last'](self.body['first'](rows))",
+    ),
+    "layers by the paths to them": (
+        "self.body = nn.Sequential(Layer(), Head())",
+        "return self.get_submodule('body.1')(self.get_submodule('body.0')(rows))",
+    ),
+    "lists of layers that are joined": (
+        "self.body = nn.ModuleList([Layer()]) + nn.ModuleList([Head()])",
+        _STEPS.format("self.body"),
+    ),
+    "layers that are reduced over": (
+        "self.body = nn.ModuleList([Layer(), Head()])",
+        "return reduce(lambda before, step: step(before), self.body, rows)",
+    ),
+    "layers that are computed again in parts": (
+        "self.body = nn.Sequential(Layer(), Head())",
+        "return checkpoint_sequential(self.body, 2, rows, use_reentrant=False)",
+    ),
+    "a layer by its method": ("self.first, self.last = Layer(), Head()", "return self.last.__call__(self.first.__call__(rows))"),
+}
+_LAYERS = """
+from collections import OrderedDict
+from functools import reduce
+
+from torch.utils.checkpoint import checkpoint_sequential
+
+
+class Layer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 8)
+
+    def forward(self, rows):
+        return self.fc(rows - rows.mean({}))
+
+
+def Head():
+    return nn.Linear(8, 2)
+
+
+"""
+SCRIPTS |= {
+    f"layers that centre {what}, as {how}": _trained(_LAYERS.format(over) + _net(*net), told=told)
+    for what, over, told in (("the batch", "0", ("DDP402",)), ("each sample", "1, keepdim=True", ()))
+    for how, net in _HELD.items()
+}

@@ -534,3 +534,53 @@ SCRIPTS["a number after those of the folders that are there, found by the module
     same=("weights",),
     files={"runs/run_4/notes.txt": "kept"},
 )
+
+SCRIPTS |= {
+    f"lists that {how} joins before a data set reads the whole": Script(
+        """
+        from lists import Listed
+
+        for part in range(2):
+            with open(f"part{part}.txt", "w") as file:
+                file.writelines(f"{i}\\n" for i in range(part, 36, 2))
+        model = nn.Linear(8, 2)
+        loader = DataLoader(Listed(x, y, ["part0.txt", "part1.txt"]), batch_size=6, shuffle=True)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, labels in loader:
+                loss = F.cross_entropy(model(rows), labels)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+        files={
+            "lists.py": f"""\
+import os
+import subprocess
+
+from torch.utils.data import Dataset
+
+
+class Listed(Dataset):
+    def __init__(self, rows, labels, names):
+        if isinstance(names, list):
+            merged = "merged.txt"
+            {command}
+            names = merged
+        with open(names) as file:
+            self.kept = [int(line) for line in file]
+        self.rows, self.labels = rows, labels
+
+    def __len__(self):
+        return len(self.kept)
+
+    def __getitem__(self, i):
+        return self.rows[self.kept[i]], self.labels[self.kept[i]]
+"""
+        },
+    )
+    for how, command in (
+        ("a shell", 'os.system("sleep 1; cat %s > %s" % (" ".join(names), merged))'),
+        ("another program", 'subprocess.call(["sh", "-c", "sleep 1; sort -n part*.txt > " + merged])'),
+    )
+}

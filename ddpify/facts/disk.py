@@ -18,17 +18,22 @@ from ddpify.facts.tree import walk
 from ddpify.records import dataclass
 
 ANY = "\0"  # in a pattern: text that is not known
+_COMMANDS = frozenset(("os.system", "subprocess.call", "subprocess.check_call", "subprocess.run"))
 _MOST = 8  # patterns of one path that are kept apart
 
 
 @dataclass(frozen=True)
 class Touch:
-    """One call on one path; `path` is the expression, `ending` what the library adds where the path lacks it."""
+    """One call on one path; `path` is the expression, `ending` what the library adds where the path lacks it.
+
+    Of a command, the expression is its text, or its last word.
+    """
 
     kind: Kind
     call: Call
     path: ast.expr
     ending: str = ""
+    is_command: bool = False
 
 
 def to_nowhere(run: Run, node: ast.AST) -> bool:
@@ -55,6 +60,9 @@ def touches(call: Call) -> Iterator[Touch]:
             yield from _argument_touch(call, "write" if effects.opened(path, call.node) else "read", 0, STORES[path].path)
         for row in files.FUNCTIONS.get(path, ()):
             yield from _argument_touch(call, *row)
+        if path in _COMMANDS and call.node.args:
+            text = call.node.args[0]
+            yield Touch("write", call, text.elts[-1] if isinstance(text, (ast.List, ast.Tuple)) and text.elts else text, is_command=True)
     function = call.node.func
     if not call.func.paths() and isinstance(function, ast.Attribute):
         if function.attr in files.OF_PATHS:
@@ -87,7 +95,8 @@ class Paths:
 
     def of(self, touch: Touch) -> frozenset[str]:
         """The patterns of a path that is touched."""
-        found = {_normal(p) for p in self._text(touch.path, touch.call.stack, 0)}
+        texts = self._text(touch.path, touch.call.stack, 0)
+        found = {_normal(p) for text in texts for p in (_written_by(text) if touch.is_command else (text,))}
         return frozenset(p if not touch.ending or p.endswith((touch.ending, ANY)) else p + touch.ending for p in found)
 
     def _text(self, node: ast.expr, stack: tuple[ast.AST, ...], depth: int) -> frozenset[str]:
@@ -159,6 +168,11 @@ class Paths:
                     found.setdefault((type(n), n.id if isinstance(n, ast.Name) else n.attr), []).append(n)
             memo[key] = found
         return memo[key]  # type: ignore[return-value]
+
+
+def _written_by(command: str) -> list[str]:
+    """The files that a command may write: those it sends its output to, or else its last word."""
+    return re.findall(r">\s*([^\s>&|;]+)", command) or command.split()[-1:]
 
 
 def stores(node: ast.AST, name: ast.Name | ast.Attribute) -> bool:

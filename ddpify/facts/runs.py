@@ -18,6 +18,7 @@ from ddpify.facts.scopes import Scopes
 from ddpify.project import Project
 from ddpify.records import dataclass, field
 
+_NESTED = 4  # so deep lists are looked into for parameters
 _K = TypeVar("_K")
 _V = TypeVar("_V")
 
@@ -207,17 +208,27 @@ class Run:
         """An object and, outwards, the modules whose parameters its own are: a list that a module keeps registers nothing."""
         return itertools.takewhile(lambda o: not (isinstance(o, New) and o.path in ("list", "dict")), self.roots(obj))
 
-    def parameters(self, value: Value, depth: int = 0) -> frozenset[Obj]:
+    def parameters(self, value: Value) -> frozenset[Obj]:
         """The modules whose parameters a value holds: through lists, groups and generators."""
-        out = set(value.of_kind("parameters"))
-        for obj in value.objs if depth < 4 else ():
-            if isinstance(obj, Part) and any(r in self.run for r in self.roots(obj)):
-                out.add(obj)  # `[model.weight]`
-                continue
-            for entry in self._entries(obj) or [v for name, v in self.of(obj).items() if name == "iterable"]:
-                out |= self.parameters(entry, depth + 1)
+        values, objs = self._nested(value)
+        out = {o for o in objs if self._is_weight(o)}.union(*(v.of_kind("parameters") for v in values))
         inner = {o for p in out if isinstance(p, (New, Part)) for o in self._listed(p)}
         return frozenset(u for o in inner for u in self.unwrap(Value(frozenset((o,)))))
+
+    def _nested(self, value: Value) -> tuple[list[Value], set[Obj]]:
+        """A value and those in it, through lists, groups and generators; and the objects that were looked into, each once."""
+        values, level, seen = list[Value](), [value], set[Obj]()
+        for _ in range(_NESTED):
+            values += level
+            objs = {o for held in level for o in held.objs} - seen
+            seen |= objs
+            into = (o for o in objs if not self._is_weight(o))
+            level = [v for o in into for v in self._entries(o) or [v for name, v in self.of(o).items() if name == "iterable"]]
+        return values + level, seen
+
+    def _is_weight(self, obj: Obj) -> bool:
+        """Whether an object is a part of what is run: `model.weight`."""
+        return isinstance(obj, Part) and any(r in self.run for r in self.roots(obj))
 
     def _entries(self, obj: Obj) -> list[Value]:
         """What a tuple, list, dict or generator holds, or the groups of an optimizer."""
@@ -242,11 +253,9 @@ class Run:
         """What was called: modules by their forward."""
         return frozenset(o for c in self.trace.calls for o in self.unwrap(Value(run_by(c))) if isinstance(o, (New, Part)))
 
-    def single_parameters(self, value: Value, depth: int = 0) -> frozenset[New]:
+    def single_parameters(self, value: Value) -> frozenset[New]:
         """The single parameters that a value holds, as they were made: through lists and groups."""
-        inner = (v for obj in value.objs if depth < 4 for v in self._entries(obj))
-        own = frozenset(o for o in value.instances() if o.path == "torch.nn.Parameter")
-        return own.union(*(self.single_parameters(v, depth + 1) for v in inner))
+        return frozenset(o for held in self._nested(value)[0] for o in held.instances() if o.path == "torch.nn.Parameter")
 
     def unwrap(self, value: Value) -> frozenset[Obj]:
         """The objects of a value, wrappers replaced by what they hold."""

@@ -10,6 +10,7 @@ from ddpify.facts.assumed import WHOLE_BATCHES
 from ddpify.facts.interpret.literals import decorator_names
 from ddpify.facts.interpret.settings import possible
 from ddpify.facts.interpret.state import ELEMENT, UNNAMED, Interpreter
+from ddpify.facts.library.paths import CONTAINERS
 from ddpify.facts.model import NOTHING, Class, Ext, Func, Lit, Module, New, Obj, Part, Pick, Super, Tup, Value, join, just, ordered
 from ddpify.facts.names import canonical
 from ddpify.facts.origins import Origin, only
@@ -62,6 +63,8 @@ def opened(run: Interpreter, objs: Iterable[Obj]) -> Iterator[Obj]:
 def _attribute_of(run: Interpreter, obj: Obj, name: str, base: Value) -> Value:
     if name == "module" and run.ignore_dp and isinstance(obj, New) and _was_inside(run, obj):
         return just(obj)
+    if name == "_modules" and isinstance(obj, New) and (run.is_module(obj) or obj.path in CONTAINERS):
+        return just(obj)  # its layers by their names
     if name == "param_groups" and isinstance(obj, New) and library.is_optimizer(run, obj):
         return _groups(run, obj)
     if name == named.SPACE and isinstance(obj, (Module, New, Part, Class)):

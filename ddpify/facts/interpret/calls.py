@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -22,6 +24,7 @@ from ddpify.facts.interpret.signatures import fitting
 from ddpify.facts.interpret.state import ELEMENT, UNNAMED, Frame, Interpreter
 from ddpify.facts.interpret.texts import as_texts
 from ddpify.facts.library import effects
+from ddpify.facts.library.paths import CONTAINERS
 from ddpify.facts.library.row import row_of
 from ddpify.facts.model import (
     NOTHING,
@@ -56,6 +59,7 @@ _TEXTS = ("str", "repr", "format")
 _OF_PARTS = re.compile(r"\{\w*[.\[]")
 _FILL_IN = (*effects.LOG_METHODS, "format", "join")
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_PYTHON = sys.stdlib_module_names | frozenset(dir(builtins))
 _RECURSIONS = 40  # in so many places a function is followed that is running already
 _OF_LOSSES = ("reduction", "weight", "ignore_index", "pos_weight")  # the options that say what losses average
 
@@ -323,12 +327,24 @@ def _call_instance(
         known = _of_library(run, obj, call, args, keywords, flow)
     if known is not None:
         return _forwarded(run, obj, call, flow, known, alike)
-    scale = flow.scale if flow.scale in (None, "sample") else "other"
+    scale = flow.scale if flow.scale is None or (flow.scale == "sample" and not _is_unknown(run, obj)) else "other"
     labelled = library.labelled(obj.path, call.node, frozenset(keywords)) if isinstance(obj, New) else None
     known_shape = library.output_shape(obj) if isinstance(obj, New) else None
     shape = (known_shape or Shape(call.node, several=None)) if scale else None
     out = _forwarded(run, obj, call, flow, Value(frozenset(), flow.origins, scale, shape), alike)
     return Value(out.objs, out.origins | {labelled}, out.scale, out.shape) if labelled is not None else out
+
+
+def _is_unknown(run: Interpreter, obj: New | Part) -> bool:
+    """Whether what is called is no network of a library: a part of the project's own that nobody was seen to set, or what Python made."""
+    root: Obj = obj
+    while isinstance(root, Part):
+        root = root.of
+    if not isinstance(root, New):
+        return False
+    if root.cls is None:
+        return (root is not obj and root.path in CONTAINERS) or root.path.partition(".")[0] in _PYTHON
+    return root is not obj and all(b in ("object", "torch.nn.Module") for b in run.library_bases(root.cls))
 
 
 def _of_copy(run: Interpreter, obj: New, call: Call, args: list[Value], keywords: dict[str, Value]) -> Value | None:
@@ -379,13 +395,14 @@ def _in_a_row(run: Interpreter, obj: New, call: Call, value: Value) -> Value | N
 
 
 def _step(run: Interpreter, child: Value, call: Call, value: Value) -> Value:
-    """What one of several modules in a row gives."""
+    """What one of several modules in a row gives; one of which nothing is known may combine samples."""
     modules = [o for o in opened(run, ordered(child.objs)) if isinstance(o, (New, Part))]
-    return (
-        join([_call_instance(run, call, o, [value], {}, alike) for o, alike in _alternatives(run, modules) if isinstance(o, (New, Part))])
-        if modules
-        else Value(frozenset(), value.origins, value.scale, Shape(call.node, several=None) if value.scale else None)
-    )
+    if modules:
+        return join(
+            [_call_instance(run, call, o, [value], {}, alike) for o, alike in _alternatives(run, modules) if isinstance(o, (New, Part))]
+        )
+    scale = value.scale if value.scale != "sample" or child.of_kind("parameters") else "other"
+    return Value(frozenset(), value.origins, scale, Shape(call.node, several=None) if scale else None)
 
 
 def _forwarded(run: Interpreter, obj: New | Part, call: Call, flow: Value, out: Value, alike: frozenset[Obj] = frozenset()) -> Value:

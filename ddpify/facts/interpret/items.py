@@ -11,6 +11,7 @@ from ddpify.facts.interpret.collated import batch_of
 from ddpify.facts.interpret.literals import literal, literal_keys
 from ddpify.facts.interpret.state import ELEMENT, UNNAMED, Interpreter
 from ddpify.facts.library.effects import DRAWN
+from ddpify.facts.library.paths import CONTAINERS
 from ddpify.facts.model import NOTHING, Ext, Lit, Method, Module, New, Obj, Part, Tup, Value, join, just
 from ddpify.facts.names import canonical
 from ddpify.facts.origins import Origin, only, without
@@ -82,7 +83,7 @@ def item(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Va
                 out += [just(Ext(canonical(f"{obj.path.removesuffix(named.SPACE)}{key}"))) for key in literal_keys(index) or ["*"]]
                 continue
             out.append(Value(frozenset(), frozenset((Origin(kind),))) if kind else just(Ext(f"{obj.path}[]")))
-        elif isinstance(obj, New) and obj.path == "list" and isinstance(node.slice, ast.Slice) and _of_models(run, obj):
+        elif isinstance(obj, New) and isinstance(node.slice, ast.Slice) and _of_models(run, obj):
             out.append(just(obj))  # some of its networks
         elif isinstance(obj, New) and obj.path in library.WRAPPERS:
             out.append(item(run, run.memory.get((obj, "module"), NOTHING), index, node))
@@ -175,9 +176,12 @@ def _steps_through(run: Interpreter, rows: ast.expr) -> bool:
 
 
 def _of_models(run: Interpreter, obj: New) -> bool:
+    """Whether a list holds networks, or one network others in a row, as a list does."""
+    if obj.path != "list":
+        return run.is_a(obj, *CONTAINERS)
     return any(
         isinstance(o, New) and (run.is_module(o) or o.path in library.WRAPPERS or o.path.startswith("torch.nn."))
-        for o in run.memory.get((obj, ELEMENT), NOTHING).objs
+        for o in run.element(just(obj)).objs
     )
 
 

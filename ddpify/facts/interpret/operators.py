@@ -97,7 +97,7 @@ def binary(run: Interpreter, op: ast.operator, left: Value, right: Value, node: 
         if len(tuples) == len(left.objs) == 1 and tuples[0] in left.objs and not right.objs and right.scale != "count":
             rest = Value(frozenset(), right.origins, right.scale and "other")  # the entries of a tuple that is not known
             return just(replace(tuples[0], names=(), rest=rest if tuples[0].rest is None else tuples[0].rest | rest))
-        if lists:
+        if lists or (lists := frozenset(o for v in (left, right) for o in v.instances() if o.path == "torch.nn.ModuleList")):
             return Value(lists, origins)
     if isinstance(op, ast.Div) and texts:
         return Value(left.objs, origins)

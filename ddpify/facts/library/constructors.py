@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from ddpify.facts import named, tensors
-from ddpify.facts.library import paths
+from ddpify.facts.library import containers, paths
 from ddpify.facts.library.flow import is_literal
 from ddpify.facts.library.row import row_of
 from ddpify.facts.model import NOTHING, Lit, New, Value, join, just
@@ -64,6 +64,11 @@ def _wrapper(new: Construction) -> None:
 def _container(new: Construction) -> None:
     """Modules in a row: each under its number or its key, and any of them as an element."""
     run, args = new.run, new.args
+    if new.path == "torch.nn.ModuleDict":
+        new.keep("[]", NOTHING)
+        for given in args:
+            containers.put_in(run, new.obj, given)
+        return
     collections = [o for a in args[:1] for o in a.instances() if o.path in paths.COLLECTIONS]
     if new.path == paths.SEQUENTIAL and not collections:  # Sequential(first, second)
         elements, parts = args, {str(i): item for i, item in enumerate(args)}

@@ -5,11 +5,12 @@ A container holds `"[]"`, any of its elements; `"[?]"`, what was put in under ke
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ddpify.facts import tensors
 from ddpify.facts.library.flow import texts_of
-from ddpify.facts.library.paths import DICTS
+from ddpify.facts.library.paths import COLLECTIONS, DICTS
 from ddpify.facts.library.row import Rule, Use
 from ddpify.facts.model import NOTHING, Lit, New, Obj, Tup, Value, join, just, origins_of
 from ddpify.facts.origins import only
@@ -17,6 +18,8 @@ from ddpify.facts.tree import is_main_test
 
 if TYPE_CHECKING:
     from ddpify.facts.interpret.state import Interpreter
+
+_ROWS = (set(COLLECTIONS) - DICTS) | {"zip", "enumerate"}  # whose elements are pairs where a dict is made of them
 
 # ------------------------------------------------------------------------------------------------ making them
 
@@ -29,18 +32,31 @@ def dictionary(use: Use) -> Value:
     if "**" in use.keywords:
         run.update(obj, use.keywords["**"])
     for arg in use.args:
-        run.update(obj, arg)
-        if arg.objs:  # dict(zip(names, losses)), OrderedDict([("first", layer)])
-            pairs = [o.items for o in run.element(arg).objs if isinstance(o, Tup) and len(o.items) == 2]
-            entries = [(texts_of(key) or ["[?]"], value) for key, value in pairs]
-        else:  # dict(model.named_parameters())
-            entries = [(["[?]"], arg)] if arg.origins else []
-        for keys, value in entries:
-            for key in ("[]", *keys):
-                run.set_attribute(obj, key, value, False)
+        put_in(run, obj, arg)
     for name, value in named_values.items():
         run.memory[obj, name] = value
     return just(obj)
+
+
+def put_in(run: Interpreter, obj: Obj, given: Value) -> None:
+    """Let a dict hold the entries of dicts and of pairs: `dict(zip(names, losses))`, `OrderedDict([("first", layer)])`."""
+    dicts = frozenset(o for o in given.objs if not isinstance(o, Tup) and getattr(o, "path", "") not in _ROWS)
+    run.update(obj, Value(dicts, given.origins, given.scale, given.shape))
+    if given.objs:
+        entries = [(texts_of(key) or ["[?]"], value) for key, value in _pairs(run, run.element(given))]
+    else:  # dict(model.named_parameters())
+        entries = [(["[?]"], given)] if given.origins else []
+    for keys, value in entries:
+        for key in ("[]", *keys):
+            run.set_attribute(obj, key, value, False)
+
+
+def _pairs(run: Interpreter, value: Value) -> Iterator[tuple[Value, ...]]:
+    """The pairs that a value may be: tuples, or lists, of two."""
+    for o in value.objs:
+        items = o.items if isinstance(o, Tup) else run.memory.numbered(o) if isinstance(o, New) and o.path == "list" else ()
+        if len(items) == 2:
+            yield tuple(items)
 
 
 def default_dict(use: Use) -> Value:
@@ -82,6 +98,16 @@ def mapped(use: Use) -> Value:
     run, obj = use.run, use.instance("list")
     run.memory[obj, "[]"] = run.invoke(use.event, use.args[0], [run.element(a) for a in use.args[1:]], {}) if use.args else NOTHING
     return just(obj)
+
+
+def reduced(use: Use) -> Value:
+    """`reduce(function, values, first)`: what the function gives of what it gave before and an element."""
+    run, (function, values, *first) = use.run, (*use.args, NOTHING, NOTHING)[: max(2, len(use.args))]
+    element = run.element(values)
+    so_far = join(first) if first else element
+    for _ in range(2):
+        so_far = run.invoke(use.event, function, [so_far, element], {}) | (so_far if not so_far.scale else NOTHING)
+    return so_far
 
 
 # ------------------------------------------------------------------------------------------------ going through them
@@ -198,15 +224,21 @@ def _put(use: Use, value: Value) -> None:
 def _updated(use: Use) -> Value:
     """`update`: the entries of dicts, and the elements of everything else."""
     obj = use.of
+    of_dict = use.run.is_a(obj, *DICTS, "torch.nn.ModuleDict") and not use.run.is_a(obj, "collections.Counter")
     for value in use.args:
-        use.run.update(obj, value)
-        if not any(use.run.is_a(o, *DICTS) for o in value.objs):
+        if of_dict:
+            put_in(use.run, obj, value)
+        else:
+            use.run.update(obj, value)
+        if not of_dict and not any(use.run.is_a(o, *DICTS) for o in value.objs):
             _put(use, use.run.element(value))
     for key, value in use.keywords.items():
         if key == "**":
             use.run.update(obj, value)
         else:
             use.run.set_attribute(obj, key, value, True)
+            if of_dict:
+                use.run.set_attribute(obj, "[]", value, False)
     return NOTHING
 
 
@@ -289,4 +321,4 @@ SET_METHODS: dict[str, Rule] = {
     **dict.fromkeys("copy union intersection difference symmetric_difference".split(), _united),
 }
 ATTRIBUTE_DICT_METHODS: dict[str, Rule] = {**METHODS, "get": _asked}
-MODULE_LIST_METHODS: dict[str, Rule] = {name: METHODS[name] for name in ("append", "extend", "insert")}
+MODULE_LIST_METHODS: dict[str, Rule] = {name: METHODS[name] for name in ("append", "extend", "insert", "update", "pop")}

@@ -37,7 +37,8 @@ def _called(use: Use) -> Value | None:
     """`layer.forward(x)`: what `layer(x)` gives; of a class derived from a sequence of layers, what those give."""
     if isinstance(use.of, New) and use.args and use.of.cls is not None and use.run.is_a(use.of, paths.SEQUENTIAL):
         return use.run.in_a_row(use.of, use.event, use.args[0])
-    if not isinstance(use.of, (New, Part)) or (isinstance(use.of, New) and use.of.cls is not None):
+    own = isinstance(use.of, New) and use.of.cls is not None and use.name != "__call__"
+    if own or not isinstance(use.of, (New, Part)):
         return None
     return use.run.invoke(use.event, just(use.of), use.args, use.keywords)
 
@@ -96,6 +97,12 @@ def _layers(use: Use, deep: bool) -> dict[Obj, set[str]]:
                     todo += [(layer, f"{path}{name}.")] if new and deep else []
     single = isinstance(use.of, New) and use.of.path.startswith("torch.nn.")
     return found if len(found) > deep or single else {}
+
+
+def _layer_at(use: Use) -> Value | None:
+    """`model.get_submodule("block.first")`: the layer that has this name, or any where it is not known."""
+    found, texts = _layers(use, True), {*flow.texts_of(use.argument(0, "target"))}
+    return Value(frozenset(o for o, names in found.items() if names & texts) or frozenset(found)) if found else None
 
 
 def _registered(use: Use) -> Value | None:
@@ -218,11 +225,12 @@ _OF_ANY: dict[str, Rule] = {
     **dict.fromkeys(paths.MODULE_HOOKS, _hooked),
     "step": _stepped,
 }
+_OF_LAYERS: dict[str, Rule] = {"values": _modules, "items": _named_modules, "get_submodule": _layer_at}  # of what `_modules` gives, too
 _OF_CLASS: dict[str, Mapping[str, Rule]] = {
     **dict.fromkeys(paths.COLLECTIONS, containers.METHODS),
     "set": containers.SET_METHODS,
     **dict.fromkeys(paths.ATTRIBUTE_DICTS, containers.ATTRIBUTE_DICT_METHODS),
-    **dict.fromkeys(paths.CONTAINERS, containers.MODULE_LIST_METHODS),
+    **dict.fromkeys(paths.CONTAINERS, _OF_LAYERS | containers.MODULE_LIST_METHODS),
     **{scaler: {"scale": _scaled} for scaler in paths.SCALERS},
     "torch.Generator": {"manual_seed": _itself},
     paths.PARAMETER: {"": _of_parameter},
@@ -278,7 +286,7 @@ def _rows_of_class(run: Interpreter, obj: object) -> Mapping[str, Rule]:
         return _OF_CLASS.get(obj.path) or row_of(_OF_PACKAGE, obj.path) or {}
     if run.is_a(obj, *torch_geometric.MESSAGE_PASSING):
         return torch_geometric.METHODS
-    return containers.ATTRIBUTE_DICT_METHODS if run.is_a(obj, *paths.DICTS) else {}
+    return containers.ATTRIBUTE_DICT_METHODS if run.is_a(obj, *paths.DICTS) else _OF_LAYERS if run.is_module(obj) else {}
 
 
 def _is_tensor(use: Use) -> bool:

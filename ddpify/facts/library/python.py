@@ -69,6 +69,7 @@ ROWS: dict[str, Rule] = {
     "imp.load_source": reflection.read_from_file,
     "importlib.util.module_from_spec": reflection.of_specification,
     **dict.fromkeys(("functools", "inspect"), generic.uncalled),  # they do not call what they are given
+    "functools.reduce": containers.reduced,
     "functools.partial": lambda use: named.partial(use.run, use.node, use.argument(0), use.args[1:], use.keywords),
     # everything else
     **dict.fromkeys(_ASKED_OR_SHOWN, generic.nothing),

@@ -6,6 +6,7 @@ None leaves the method to the rows that follow.
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
 from ddpify.facts import tensors, uniform
@@ -144,7 +145,9 @@ def call_tensor(run: Interpreter, event: Call, args: list[Value], keywords: dict
             return result
     known = tensor.shape is not None or (name in REPEATING and result.scale == "count")
     if not tensor.origins and not tensor.scale and not known:
-        return result
+        same_type = isinstance(event.node.func, ast.Call) and getattr(event.node.func.func, "id", "") == "type"  # `type(batch)(parts)`
+        scale = "other" if result.scale == "sample" and not same_type else result.scale  # it may combine samples
+        return Value(result.objs, result.origins, scale, result.shape)
     if name in _OF_TENSORS and (found := _OF_TENSORS[name](use)) is not None:
         return found
     if tensor.scale is None and tensor.shape is None and name not in tensors.KNOWN:

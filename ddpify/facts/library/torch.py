@@ -13,7 +13,7 @@ from ddpify.facts.library import flow
 from ddpify.facts.library.generic import array_function, called_later, cased, computed, drawn, first, fresh, instance, nothing, uncalled
 from ddpify.facts.library.paths import AUTOCASTS, COLLECTIONS, DATAPARALLEL, NO_GRAD, PARAMETER, PARTS
 from ddpify.facts.library.row import Rule, Use
-from ddpify.facts.model import NOTHING, New, Tup, Value, just
+from ddpify.facts.model import NOTHING, New, Tup, Value, join, just
 from ddpify.facts.origins import Origin, without
 from ddpify.placement import rows
 from ddpify.placement.shape import Scale, Shape
@@ -67,6 +67,13 @@ def _computed_again(use: Use) -> Value:
         return computed(use)
     own = ("use_reentrant", "context_fn", "determinism_check", "debug", "preserve_rng_state", "early_stop")
     return use.run.invoke(use.event, use.args[0], use.args[1:], {k: v for k, v in use.keywords.items() if k not in own})
+
+
+def _computed_in_parts(use: Use) -> Value:
+    """`checkpoint_sequential(functions, segments, input)`: what the functions, or a Sequential's modules, give one after another."""
+    functions, value = use.argument(0, "functions"), use.argument(2, "input")
+    out = [use.run.in_a_row(o, use.event, value) for o in functions.instances()]
+    return join([v for v in out if v is not None]) if out and None not in out else computed(use)
 
 
 def _parameter(use: Use) -> Value:
@@ -153,6 +160,7 @@ ROWS: dict[str, Rule] = {
     # data, files, devices and processes
     "torch.utils": computed,
     "torch.utils.checkpoint.checkpoint": _computed_again,
+    "torch.utils.checkpoint.checkpoint_sequential": _computed_in_parts,
     "torch.utils.data": uncalled,
     "torch.utils.data.random_split": _random_split,
     **dict.fromkeys(("torch.load", "torch.device", "torch.hub", "torch.optim", "torch.profiler"), instance),
