@@ -241,6 +241,63 @@ def get_writer(path, mode="I"):
 """
 
 SCRIPTS: dict[str, Script] = {
+    "a picture that is filled with rows of the last batch": Script(
+        """
+        from torchvision.utils import make_grid, save_image
+
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                loss = F.cross_entropy(net(rows), kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+            with torch.no_grad():
+                shown = torch.zeros(4, 8)
+                for kind in range(2):
+                    for place in range(2):
+                        try:
+                            found = torch.squeeze((kinds == kind).nonzero())[place]
+                        except IndexError:
+                            found = 0
+                        shown[kind + place * 2] = rows[found]
+                whole = torch.cat([x[:4], shown])
+                save_image(make_grid(whole.view(-1, 1, 2, 4)), "rows_" + str(epoch) + ".png")
+        """,
+        stand_ins={"torchvision/__init__.py": "", "torchvision/utils.py": TORCHVISION},
+    ),
+    "a tensor that is filled with rows of the last batch, and decides": Script(
+        """
+        from torchvision.utils import make_grid, save_image
+
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                loss = F.cross_entropy(net(rows), kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+            with torch.no_grad():
+                shown = torch.zeros(4, 8)
+                for kind in range(2):
+                    for place in range(2):
+                        try:
+                            found = torch.squeeze((kinds == kind).nonzero())[place]
+                        except IndexError:
+                            found = 0
+                        shown[kind + place * 2] = rows[found]
+                whole = torch.cat([x[:4], shown])
+                save_image(make_grid(whole.view(-1, 1, 2, 4)), "rows_" + str(epoch) + ".png")
+                if shown.mean() > 0:
+                    sgd.param_groups[0]["lr"] *= 0.5
+        """,
+        told=("DDP404",),
+        stand_ins={"torchvision/__init__.py": "", "torchvision/utils.py": TORCHVISION},
+    ),
     "films that a package's writer makes, of a with-statement and of a name": Script(
         """
         import imageio
