@@ -54,6 +54,83 @@ def spread(scores, kinds):
 
 SCRIPTS: dict[str, Script] = {
     # --- losses: every rank computes that of the whole batch -----------------------------------------------------------
+    "a forward of another module that gives the loss of the whole batch, and is evaluated, too": Script(
+        """
+        from pairs import Pairs
+
+
+        def judged(net, rows):
+            total = 0.0
+            with torch.no_grad():
+                for part in rows:
+                    total += net(*part).item()
+            return total / len(rows)
+
+
+        torch.manual_seed(3)
+        net = Pairs()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        feed = DataLoader(TensorDataset(x[:32], x[:32].flip(1)), batch_size=8, shuffle=True)
+        held = DataLoader(TensorDataset(x[32:], x[32:].flip(1)), batch_size=4)
+        for epoch in range(3):
+            total = 0.0
+            for rows, other in feed:
+                loss = net(rows, other)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+                total += loss.item()
+            print(f"epoch {epoch} {total / len(feed):.6f} {judged(net, held):.6f}")
+        """,
+        same=("epoch",),
+        files={
+            "pairs.py": """
+from torch import nn
+
+
+def crossed(scores, aims):
+    return (-aims * scores.log_softmax(1)).sum(1)
+
+
+class Pairs(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one = nn.Linear(8, 4)
+        self.two = nn.Linear(8, 4)
+
+    def forward(self, rows, other):
+        first = self.one(rows)
+        last = self.two(other)
+        scores = first @ last.T / 0.5
+        aims = ((first @ first.T + last @ last.T) / 2).softmax(1)
+        return ((crossed(scores, aims) + crossed(scores.T, aims.T)) / 2).mean()
+"""
+        },
+    ),
+    "a forward that gives the loss of the whole batch, whose value without gradients weighs it": Script(
+        """
+        class Pairs(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.one = nn.Linear(8, 4)
+
+            def forward(self, rows):
+                first = self.one(rows)
+                return F.cross_entropy(first @ first.T, torch.arange(len(first)))
+
+
+        net = Pairs()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for (rows,) in DataLoader(TensorDataset(x[:32]), batch_size=8, shuffle=True):
+            with torch.no_grad():
+                past = net(rows)
+            loss = net(rows) * (1 + past)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+        """,
+        told=("DDP402",),
+    ),
     "a step of training and evaluation, whose loss compares the rows": Script(
         """
         class Pairs(nn.Module):

@@ -217,7 +217,122 @@ def save_image(tensor, path, nrow=8, normalize=False, **more):
 """
 
 
+FILMS = """
+class _Film:
+    def __init__(self, path):
+        self.path, self.frames = path, []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.close()
+
+    def append_data(self, frame):
+        self.frames.append(frame)
+
+    def close(self):
+        with open(self.path, "a") as file:
+            file.write(f"{len(self.frames)} frames\\n")
+
+
+def get_writer(path, mode="I"):
+    return _Film(path)
+"""
+
 SCRIPTS: dict[str, Script] = {
+    "a picture that is filled with rows of the last batch": Script(
+        """
+        from torchvision.utils import make_grid, save_image
+
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                loss = F.cross_entropy(net(rows), kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+            with torch.no_grad():
+                shown = torch.zeros(4, 8)
+                for kind in range(2):
+                    for place in range(2):
+                        try:
+                            found = torch.squeeze((kinds == kind).nonzero())[place]
+                        except IndexError:
+                            found = 0
+                        shown[kind + place * 2] = rows[found]
+                whole = torch.cat([x[:4], shown])
+                save_image(make_grid(whole.view(-1, 1, 2, 4)), "rows_" + str(epoch) + ".png")
+        """,
+        stand_ins={"torchvision/__init__.py": "", "torchvision/utils.py": TORCHVISION},
+    ),
+    "a tensor that is filled with rows of the last batch, and decides": Script(
+        """
+        from torchvision.utils import make_grid, save_image
+
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        for epoch in range(2):
+            for rows, kinds in feed:
+                loss = F.cross_entropy(net(rows), kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+            with torch.no_grad():
+                shown = torch.zeros(4, 8)
+                for kind in range(2):
+                    for place in range(2):
+                        try:
+                            found = torch.squeeze((kinds == kind).nonzero())[place]
+                        except IndexError:
+                            found = 0
+                        shown[kind + place * 2] = rows[found]
+                whole = torch.cat([x[:4], shown])
+                save_image(make_grid(whole.view(-1, 1, 2, 4)), "rows_" + str(epoch) + ".png")
+                if shown.mean() > 0:
+                    sgd.param_groups[0]["lr"] *= 0.5
+        """,
+        told=("DDP404",),
+        stand_ins={"torchvision/__init__.py": "", "torchvision/utils.py": TORCHVISION},
+    ),
+    "films that a package's writer makes, of a with-statement and of a name": Script(
+        """
+        import imageio
+
+
+        def film(net, name):
+            frames = []
+            with torch.no_grad():
+                for start in range(6):
+                    frame = net(x[start : start + 8]).softmax(1)
+                    frames.append(frame.numpy())
+            with imageio.get_writer(name, mode="I") as writer:
+                for place, frame in enumerate(frames):
+                    writer.append_data(frame)
+                    if place == len(frames) - 1:
+                        for _ in range(3):
+                            writer.append_data(frame)
+            again = imageio.get_writer("again.gif")
+            for frame in frames:
+                again.append_data(frame)
+            again.close()
+
+
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True):
+                loss = F.cross_entropy(net(rows), kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+            film(net, "epoch.gif")
+        """,
+        stand_ins={"imageio.py": FILMS},
+    ),
     "two folders that a function of a package makes, one after the other": Script(
         """
         import folders

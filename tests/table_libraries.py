@@ -653,3 +653,26 @@ SCRIPTS["a state that is shown before a language model adds its losses to it"] =
     same=("state",),
     stand_ins={"transformers.py": _TAGGERS},
 )
+SCRIPTS["a language model that is read or made anew, whose padded targets are counted"] = Script(
+    _HEAD.format(
+        model="GPT2LMHeadModel",
+        body="        rows, aims = batch\n        loss = net(rows, labels=aims).loss\n        told += aims[..., 1:].ne(-100).sum().item()",
+    )
+    .replace(
+        "\n\nfeed = ",
+        """
+
+def padded(samples):
+    rows = [sample["ids"][: 3 + int(sample["ids"][0]) % 5] for sample in samples]
+    return nn.utils.rnn.pad_sequence(rows, True), nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=-100)
+
+
+feed = """,
+    )
+    .replace("drop_last=True", "drop_last=True, collate_fn=padded")
+    .replace("net = ", "torch.manual_seed(0)\nnet = GPT2LMHeadModel() if os.environ.get('ANEW') else ")
+    .replace("    total = 0.0", "    total, told = 0.0, 0")
+    .replace("round(total / len(feed), 6)", "round(total / len(feed), 6), told"),
+    same=("tags",),
+    stand_ins={"transformers.py": _TAGGERS},
+)

@@ -82,6 +82,25 @@ _STREAMS = {
 }
 
 SCRIPTS: dict[str, Script] = {
+    "two loaders side by side, by a function of Python 2 where there is one": Script(
+        """
+        try:
+            from itertools import izip as zip
+        except ImportError:
+            pass
+
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        ones = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+        others = DataLoader(TensorDataset(x[4:40]), batch_size=6, shuffle=True)
+        for epoch in range(2):
+            for step, ((rows, kinds), (more,)) in enumerate(zip(ones, others)):
+                loss = F.cross_entropy(net(rows), kinds) + net(more).pow(2).mean()
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """
+    ),
     **_STREAMS,
     # ------------------------------------------------------------------------------------------ samplers of the script's own
     "an own sampler that permutes with numpy": Script("""

@@ -68,6 +68,43 @@ _MAY_BE_NONE = {
     "a second head that an argument asks for": Script(_BESIDE, args=("--beside",)),
 }
 SCRIPTS: dict[str, Script] = {
+    "a forward without parameters, beside the method that runs the network": Script(
+        """
+        class Body(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first = nn.Linear(8, 16)
+                self.last = nn.Linear(16, 8)
+
+            def forward(self, rows):
+                return self.last(self.first(rows).relu())
+
+
+        class Noise(nn.Module):
+            def __init__(self, body):
+                super().__init__()
+                self.body = body
+                self.bars = torch.linspace(0.1, 0.9, 8)
+
+            def forward(self, rows, kinds):
+                bar = self.bars[kinds].unsqueeze(1)
+                return bar.sqrt() * rows + (1 - bar).sqrt() * rows.flip(1)
+
+            def backward(self, rows):
+                return self.body(rows)
+
+
+        net = Noise(Body())
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+                noisy = net(rows, kinds)
+                loss = F.mse_loss(net.backward(noisy), rows.flip(1))
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """
+    ),
     "a DataParallel where no single device is asked for, and one is": Script(
         """
     parser = argparse.ArgumentParser()

@@ -338,7 +338,10 @@ SAMPLES: dict[str, list[Call]] = {
         call(C((1, 3, 4)), (N, 3, 4)),
     ],
     "broadcast_to": [call(LAST, (N, -1)), call(X, (3, -1, -1)), call(C((4,)), (N, 4))],
-    "repeat_interleave": [call(X, 2), call(X, 2, 0), call(X, 2, 1), call(X, 2, -1)],
+    "repeat_interleave": [
+        *(call(X, 2), call(X, 2, 0), call(X, 2, 1), call(X, 2, -1)),
+        *(call(Constant((1, 4, -1)), N, 0), call(Constant((2, 4, -1)), N, 0), call(Constant((1, 4, -1)), N, 1)),
+    ],
     "cat": [call((X, Y)), call((X, Y), D), call((X, Y), dim=D), call((X, C((12, 4))), 1), call((X, LAST), 0)],
     "concat": [call((X, Y), D)],
     "concatenate": [call((X, Y), D)],

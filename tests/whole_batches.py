@@ -3,6 +3,7 @@
 WHOLE = frozenset(
     (
         "all of the data in each step",
+        "a tensor that is filled with rows of the last batch, and decides",
         "new data of a tensor, by the length of all rows",
         "more data of a tensor, by the length of all rows",
         "all entries of a tensor, by the length of all rows",

@@ -18,6 +18,10 @@ Layout = Literal["list", "empty", "count", "rows", "thinned", "plain"] | int | N
 sample; a dimension."""
 
 
+class Padded(int):
+    """The dimension of the samples, of sequences that were filled up: there is another one, that of the steps."""
+
+
 class Names(Protocol):
     """What the names of a file stand for."""
 
@@ -261,7 +265,7 @@ def _put_together(node: ast.Call, name: str) -> Layout:
     """How the entries of a list of samples are laid out in one tensor."""
     if name == "pad_sequence":
         first = _argument(node, 1, "batch_first", False)
-        return None if first is None else 1 - bool(first)
+        return None if first is None else Padded(1 - bool(first))
     at = _argument(node, 1, "dim", 0)
     if name == "stack":
         return at if isinstance(at, int) and at >= 0 else None

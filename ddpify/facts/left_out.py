@@ -66,7 +66,8 @@ def is_used_beside(run: Run, model: TrainedModel, loop: TrainingLoop) -> bool:
     if any(r in penalised for part in parts for r in run.roots(part)):
         return True
     used = {o[0] if isinstance(o, tuple) else o for kind in ("weight", "method", "forward", "from") for o in loop.loss.of_kind(kind)}
-    used = {r for o in used if isinstance(o, (New, Part)) for r in run.roots(o)} & parts
+    within = {r for part in parts for r in run.roots(part)} & used - model.objs  # what runs, and holds such a part
+    used = {r for o in used if isinstance(o, (New, Part)) for r in run.roots(o)} & parts | within
     around = loop.batch.node if loop.batch is not None else None
     if not used or around is None:
         return False

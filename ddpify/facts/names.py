@@ -29,6 +29,7 @@ _MOVED = (
     (r"^torchdata\.stateful_dataloader\.(stateful_dataloader\.)?StatefulDataLoader$", "torch.utils.data.DataLoader"),
     (r"^(numpy|np)\.", "numpy."),
     (r"^six\.moves\.", ""),
+    (r"^itertools\.i(zip|map|filter|zip_longest)$", r"\1"),  # of Python 2, where a script tries whether there are any
     (r"^pylab\.", "matplotlib.pyplot."),
     (r"^matplotlib\.pylab\.", "matplotlib.pyplot."),
 )
@@ -51,7 +52,7 @@ _RULES = tuple((_start(pattern), pattern, new) for pattern, new in _MOVED)
 @functools.lru_cache(maxsize=4096)
 def canonical(path: str) -> str:
     """`torch.utils.data.dataloader.DataLoader` -> `torch.utils.data.DataLoader`, and so on."""
-    if path.startswith(("torch", "tqdm", "np", "numpy", "monai", "six.", "pylab", "matplotlib.pylab")):
+    if path.startswith(("torch", "tqdm", "np", "numpy", "monai", "six.", "itertools.i", "pylab", "matplotlib.pylab")):
         for start, pattern, to in _RULES:
             if path.startswith(start):  # few patterns are ever compiled
                 path = re.sub(pattern, to, path, count=1)

@@ -322,6 +322,8 @@ def _spread(x: Argument, sizes: Sequence[Argument]) -> Result:
 def each_repeated(use: Use) -> Result:
     """`repeat_interleave(times, dim)`: entries one after another, each as often."""
     x, times, dim = use.get(0, "input"), use.get(1, "repeats"), use.get(2, "dim")
+    if x.scale is None and x.shape is not None and x.shape.front and times.scale == "count" and dim.literal == 0:
+        return Result("sample", x.shape.resized(axis=0))  # a constant of one entry, once for each sample
     if x.scale not in ROWS or times.scale is not None:
         return Result(x.scale) if times.scale is None else NO_CLAIM
     shape = shape_of(x)

@@ -381,7 +381,7 @@ class Context:
                 called = self.facts.after.unwrap(call.func)
                 out |= {call.node, *(o.node for o in called if isinstance(o, New) and o.cls is not None)}
                 out |= {n for v in given for n in v.of_kind("sized") if isinstance(n, ast.AST)}
-        gathered = [self.facts.after.value(node) for node, how in self.assumed.redistributed.items() if how in ("whole", GRADED)]
+        gathered = [self.facts.after.value(node) for node, how in self.assumed.redistributed.items() if how in ("whole", GRADED["whole"])]
         return out - {n for rows in gathered for n in rows.of_kind("sized")}  # a rank's own rows are as many as its share
 
     @cached_property

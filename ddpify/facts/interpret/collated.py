@@ -32,7 +32,7 @@ def is_foreign(collated: Value) -> bool:
 
 def _part(run: Interpreter, whole: Value, place: tuple[Obj, int], layout: collate.Layout) -> Value:
     if isinstance(layout, int):
-        run.claims.note("shown", Base(place), layout + 1)
+        run.claims.note("shown", Base(place), 2 if isinstance(layout, collate.Padded) else layout + 1)
         return Value(frozenset(), whole.origins, "sample", Shape(Base(place), axis=layout))
     if layout == "rows":
         return Value(frozenset(), whole.origins, "chosen", Shape(Base(place)))

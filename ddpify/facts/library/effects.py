@@ -78,7 +78,10 @@ STORES = {
 # ------------------------------------------------------------------------------------------------ objects that write or show
 
 WRITERS = tuple(
-    "SummaryWriter tensorboard_logger.Logger FileWriter Visdom aim.Run Task.init mlflow.start_run tensorboard_trace_handler".split()
+    """
+        SummaryWriter tensorboard_logger.Logger FileWriter Visdom aim.Run Task.init mlflow.start_run tensorboard_trace_handler
+        imageio.get_writer imageio.v2.get_writer cv2.VideoWriter pandas.ExcelWriter
+    """.split()
 )
 SWITCHES = {  # what opens a run of a tracker, and the argument that makes it do nothing
     "wandb.init": ("mode", '"disabled"'),

@@ -49,14 +49,13 @@ _LOSSES: dict[str, str] = {
 
 
 class Labelled(NamedTuple):
-    """The call of a model that computes its loss: how that averages over labels, the class, and whether labels were given.
+    """The call of a model that computes its loss: how that averages over labels, and whether labels were given.
 
     `inputs` says that the labels are the inputs: as these number the rows of an embedding, none is left out, not even padding.
     """
 
     call: ast.Call
     over: str
-    path: str
     given: bool | None  # None: they may be in a dict
     inputs: bool
 
@@ -72,7 +71,7 @@ def labelled(path: str, call: ast.Call, given: frozenset[str]) -> Origin | None:
         return None
     over = None if "ProphetNet" in path else next((over for text, over in _LOSSES.items() if text in path), None)
     labels = True if "labels" in given else None if "**" in given else False
-    return None if over is None else Origin("labelled", Labelled(call, over, path, labels, _given_inputs(call)))
+    return None if over is None else Origin("labelled", Labelled(call, over, labels, _given_inputs(call)))
 
 
 def _given_inputs(call: ast.Call) -> bool:

@@ -18,7 +18,7 @@ from ddpify.facts.tensors import uneven
 from ddpify.facts.tree import inside, last_name, same, structure, walked
 from ddpify.placement.shape import EXTREMES, Scale
 from ddpify.placement.values import is_rows
-from ddpify.records import dataclass
+from ddpify.records import dataclass, replace
 from ddpify.rules.context import Context
 from ddpify.rules.loop.branches import has_own_test, under_own_test
 from ddpify.rules.loop.loss_terms import loss_terms, scales
@@ -127,19 +127,35 @@ def _by_names(context: Context, node: ast.Call, loss: Value) -> WholeBatchLoss |
 def _from_names(context: Context, node: ast.Call, around: ast.AST, statements: list[ast.stmt]) -> WholeBatchLoss | None:
     """Gather the variables that the loss is computed from in some statements, after the first of them."""
     last, *rest = statements
-    if _is_skipped_by_some(context, last) or _differentiates(context.facts.after, {n for s in rest for n in walked(s)}):
+    evaluated = _evaluated(context, last)
+    if evaluated is None or _differentiates(context.facts.after, {n for s in rest for n in walked(s)}):
         return None
-    reads = _rows_read(context, around, last, rest)
+    reads = _rows_read(context, around, last, rest, evaluated)
     needed = {r.id for r in reads if not _only_length(context, r)}
     for some in ([r for r in reads if r.id in needed], reads):  # of what is only measured, a rank's own length may do
         if any(_is_no_tensor(context, r) for r in some):
             continue
-        if some and not set(some) & loss_terms(context, node) and _suffices(context, node, some, rest):
+        how = WholeBatchLoss(last, (), tuple(some), frozenset(some) if evaluated else frozenset())
+        if some and not set(some) & loss_terms(context, node) and _suffices(context, node, how, rest):
             firsts = {r.id: r for r in reversed(some)}
             names = dict.fromkeys(r.id for r in some)
-            lines = "\n".join(f"{name} = {_gathered(context, firsts[name]).format(name)}" for name in names)
-            return WholeBatchLoss(last, (InsertAfter(last, lines),), tuple(some))
+            lines = [f"{name} = {_gathered(context, firsts[name]).format(name)}" for name in names]
+            block = "if torch.is_grad_enabled():" + "".join(f"\n    {line}" for line in lines) if evaluated else "\n".join(lines)
+            return replace(how, edits=(InsertAfter(last, block),))
     return None
+
+
+def _evaluated(context: Context, last: ast.stmt) -> list[Value] | None:
+    """What a statement gives without gradients, in evaluation; None where some ranks may skip it in training.
+
+    Where there are gradients, it is given batches of training loaders alone: all ranks are there then, with equally many rows.
+    """
+    calls = [c for n in walked(last) for c in context.facts.after.calls(n)]
+    trained, evaluated = [c for c in calls if not c.no_grad], [c.result for c in calls if c.no_grad]
+    if any(has_own_test(context, c) for c in trained):
+        return None
+    mixed = any(c.result.of_kind("batch") and not of_training(context, c.result) for c in trained)
+    return None if evaluated and (mixed or not trained) else evaluated
 
 
 def _gives_back_rows(context: Context, after: Run, node: ast.AST) -> bool:
@@ -206,12 +222,12 @@ def _only_length(context: Context, node: ast.Name) -> bool:
     return isinstance(up, ast.Attribute) and up.attr in ("shape", "size")
 
 
-def _suffices(context: Context, node: ast.Call, reads: list[ast.Name], rest: list[ast.stmt]) -> bool:
+def _suffices(context: Context, node: ast.Call, how: WholeBatchLoss, rest: list[ast.stmt]) -> bool:
     """Whether the loss is that of the whole batch once these names are all ranks' rows, and no operand beside them is a rank's own."""
-    after = collect.redistributed_run(context.facts, dict.fromkeys(reads, "whole"))
+    after = collect.redistributed_run(context.facts, dict(how.redistributes))
     gathered = loss_in(after, node)
     nodes = [n for s in rest for n in ast.walk(s)]
-    names = {r.id for r in reads}
+    names = {r.id for r in how.rows if isinstance(r, ast.Name)}
     again = [n for n in nodes if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Store)]
     return (
         gathered.scale is None
@@ -223,7 +239,7 @@ def _suffices(context: Context, node: ast.Call, reads: list[ast.Name], rest: lis
     )
 
 
-def _rows_read(context: Context, around: ast.AST, last: ast.stmt, rest: list[ast.stmt]) -> list[ast.Name]:
+def _rows_read(context: Context, around: ast.AST, last: ast.stmt, rest: list[ast.stmt], evaluated: list[Value]) -> list[ast.Name]:
     """The reads, after a statement, of names that hold rows until then; none where one of them cannot be all ranks' rows from there on."""
     tree, run = context.tree, context.facts.after
     names = tree.in_order([n for n in walked(around) if isinstance(n, (ast.Name, ast.arg))])
@@ -232,14 +248,14 @@ def _rows_read(context: Context, around: ast.AST, last: ast.stmt, rest: list[ast
     later = {n for s in rest for n in walked(s)}
     reads = [n for n in names if n in later and isinstance(n, ast.Name) and not _binds(n) and structure(n) in bound]
     rows = [n for n in reads if run.value(n).scale == "sample" and context.from_sharded_data(run.value(n))]
-    return rows if all(_binds(first[structure(n)]) and _may_be_gathered(context, around, n) for n in rows) else []
+    return rows if all(_binds(first[structure(n)]) and _may_be_gathered(context, around, n, evaluated) for n in rows) else []
 
 
 def _binds(name: ast.Name | ast.arg) -> bool:
     return isinstance(name, ast.arg) or isinstance(name.ctx, ast.Store)
 
 
-def _may_be_gathered(context: Context, around: ast.AST, read: ast.Name) -> bool:
+def _may_be_gathered(context: Context, around: ast.AST, read: ast.Name, evaluated: list[Value]) -> bool:
     """Whether a name that is read may hold all ranks' rows: it is a tensor of a training batch's, and no part of it is asked for."""
     value, up = context.facts.after.value(read), context.tree.parent[read]
     above = context.tree.parent[up]
@@ -249,7 +265,9 @@ def _may_be_gathered(context: Context, around: ast.AST, read: ast.Name) -> bool:
         return False
     if isinstance(around, ast.For) and same(around.target, read):
         return False
-    return not value.objs and is_rows(value) and of_training(context, value)
+    batches = value.of_kind("batch") - frozenset[object]().union(*(v.of_kind("batch") for v in evaluated))
+    ours = of_training(context, value) if not evaluated else value.of_kind("batch") and batches <= set(context.facts.loaders)
+    return not value.objs and is_rows(value) and bool(ours)
 
 
 def _uneven(run: Run, node: ast.AST) -> bool:

@@ -15,6 +15,10 @@ from ddpify.rules.loop.fresh import assigned, returned
 from ddpify.rules.loop.live_out import LiveOut
 from ddpify.rules.loop.sharded_parts import holds_rank_numbers
 
+_NEW_TENSORS = frozenset(f"torch.{name}{end}" for name in "zeros ones empty full rand randn".split() for end in ("", "_like")) | {
+    "torch.Tensor"
+}
+
 
 def only_shown(context: Context, live: LiveOut) -> bool:
     """Whether all uses after a loop only go into what is printed, drawn or written, by way of other variables, too."""
@@ -40,7 +44,7 @@ def sizes_read(context: Context, live: LiveOut) -> list[ast.expr] | None:
 
 
 def _shown(context: Context, use: ast.AST, seen: set[ast.AST]) -> bool:
-    run, tree, guards = context.facts.after, context.facts.tree_of(use), guards_of(context)
+    tree, guards = context.facts.tree_of(use), guards_of(context)
     inside = []
     if context.facts.is_edited(use) and any(map(guards.only_outputs, tree.path(use))):
         return True
@@ -54,14 +58,40 @@ def _shown(context: Context, use: ast.AST, seen: set[ast.AST]) -> bool:
     targets = (
         [n for t in statement.targets for n in (t.elts if isinstance(t, ast.Tuple) else [t])] if isinstance(statement, ast.Assign) else []
     )
-    if not targets or not all(isinstance(t, ast.Name) for t in targets):
+    if not targets or not all(isinstance(t, ast.Name) or _is_of_new_tensor(context, t) for t in targets):
         return False
     if not all(_computes(context, c) for c in inside if isinstance(c, ast.Call)):
         return False
     if statement in seen:
         return True
     seen.add(statement)
-    return all(_shown(context, later, seen) for target in targets for later in run.definitions.uses(target))
+    return all(_shown(context, later, seen) for target in targets for later in _later(context, target))
+
+
+def _later(context: Context, target: ast.expr) -> list[ast.AST]:
+    """The uses that an assignment to a target reaches; of a tensor of which it fills a part, all uses."""
+    definitions = context.facts.after.definitions
+    if not isinstance(target, ast.Subscript):
+        return definitions.uses(target)
+    return [use for d in definitions.reaching(target.value).definitions for use in definitions.uses(d) if use is not target.value]
+
+
+def _is_of_new_tensor(context: Context, target: ast.expr) -> bool:
+    """Whether a target is a part of a tensor that was made anew, to be filled, under the name that it is filled by."""
+    if not isinstance(target, ast.Subscript) or not isinstance(target.value, ast.Name):
+        return False
+    defined = context.facts.after.definitions.reaching(target.value).definitions
+    return bool(defined) and all(
+        isinstance(d, ast.expr) and _is_new_tensor(context, assigned(context.facts.tree_of(d), d)) for d in defined
+    )
+
+
+def _is_new_tensor(context: Context, node: ast.expr | None) -> bool:
+    """Whether an expression makes a tensor, and may move it: `torch.zeros(n, 3).to(device)`."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("to", "cuda", "cpu", "float"):
+        node = node.func.value
+    paths = context.facts.after.value(node.func).paths() if isinstance(node, ast.Call) else frozenset[str]()
+    return bool(paths) and paths <= _NEW_TENSORS
 
 
 def _computes(context: Context, call: ast.Call) -> bool:
@@ -93,11 +123,23 @@ def _reads_one_batch(context: Context, node: ast.AST, seen: set[ast.AST]) -> boo
         return False
     for read in _rank_reads(context, node):
         reaching = context.facts.after.definitions.reaching(read)
-        if reaching.changes or not any(_may_give(context, d) for d in reaching.definitions):
+        filled = [_filled_with(context, change) for change in reaching.changes]
+        if not all(given is not None and _reads_one_batch(context, given, seen) for given in filled):
+            return False
+        if not filled and not any(_may_give(context, d) for d in reaching.definitions):
             return False
         if not all(_defined_by_one(context, read, d, seen) for d in reaching.definitions):
             return False
     return all(_reads_one_batch(context, given, seen) for given in _returned(context, node, seen))
+
+
+def _filled_with(context: Context, change: ast.AST) -> ast.expr | None:
+    """What a part of a new tensor is filled with, outside of loops over batches; None where a change does anything else."""
+    tree = context.facts.tree_of(change)
+    part = tree.parent.get(change)  # the name that is changed stands within it
+    if not isinstance(part, ast.Subscript) or _batches(context, change) is not None or not _is_of_new_tensor(context, part):
+        return None
+    return assigned(tree, part) if part.value is change else None
 
 
 def _returned(context: Context, node: ast.AST, seen: set[ast.AST]) -> Iterator[ast.expr]:

@@ -283,7 +283,13 @@ def _corrected(context: Context, node: ast.Call, loss: Value, obligations: tuple
         )
     found = _left_open(context, node, loss, obligations)
     mended = averages or all_rows
-    return found if mended is None else replace(found, needs_edits_in=mended.outside(context))
+    return replace(found, needs_edits_in=_unedited(context, loss) if mended is None else mended.outside(context))
+
+
+def _unedited(context: Context, loss: Value) -> frozenset[str]:
+    """The modules that could be edited, and are not yet, in whose forwards the samples of a batch meet."""
+    places = [n for n in _coupled_in_forward(context, loss) if context.facts.may_edit(n) and not context.facts.is_edited(n)]
+    return frozenset(context.facts.tree_of(n).name for n in places)
 
 
 def _left_open(context: Context, node: ast.Call, loss: Value, obligations: tuple[Obligation, ...]) -> Finding:
