@@ -145,9 +145,7 @@ def call_tensor(run: Interpreter, event: Call, args: list[Value], keywords: dict
             return result
     known = tensor.shape is not None or (name in REPEATING and result.scale == "count")
     if not tensor.origins and not tensor.scale and not known:
-        same_type = isinstance(event.node.func, ast.Call) and getattr(event.node.func.func, "id", "") == "type"  # `type(batch)(parts)`
-        scale = "other" if result.scale == "sample" and not same_type else result.scale  # it may combine samples
-        return Value(result.objs, result.origins, scale, result.shape)
+        return result
     if name in _OF_TENSORS and (found := _OF_TENSORS[name](use)) is not None:
         return found
     if tensor.scale is None and tensor.shape is None and name not in tensors.KNOWN:

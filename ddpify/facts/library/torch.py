@@ -76,6 +76,11 @@ def _computed_in_parts(use: Use) -> Value:
     return join([v for v in out if v is not None]) if out and None not in out else computed(use)
 
 
+def _of_weights(use: Use) -> Value:
+    """`Embedding.from_pretrained(weights)`: a layer of the class."""
+    return just(use.instance(use.name.removesuffix(".from_pretrained")))
+
+
 def _parameter(use: Use) -> Value:
     value = use.args[0] if use.args else NOTHING
     return flow.weight(use.run, use.node, value.origins, value.shape if value.scale is None else None)
@@ -163,6 +168,7 @@ ROWS: dict[str, Rule] = {
     "torch.utils.checkpoint.checkpoint_sequential": _computed_in_parts,
     "torch.utils.data": uncalled,
     "torch.utils.data.random_split": _random_split,
+    **{f"torch.nn.{name}.from_pretrained": _of_weights for name in ("Embedding", "EmbeddingBag")},
     **dict.fromkeys(("torch.load", "torch.device", "torch.hub", "torch.optim", "torch.profiler"), instance),
     **dict.fromkeys(("torch.cuda", "torch.backends"), computed),
     "torch.multiprocessing": cased(array_function, called_later),
