@@ -6,7 +6,6 @@ None leaves the method to the rows that follow.
 
 from __future__ import annotations
 
-import ast
 from typing import TYPE_CHECKING
 
 from ddpify.facts import tensors, uniform
