@@ -3225,3 +3225,27 @@ SCRIPTS["a head by choice, of which one kind could not be called with labels"] =
     """,
     same=("loss",),
 )
+SCRIPTS["an embedding of given weights in a row of layers, and a sum divided by the square of the batch's size"] = Script(
+    """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            book = torch.sin(torch.arange(80.0)).view(10, 8)
+            self.places = nn.Sequential(nn.Embedding.from_pretrained(book), nn.Linear(8, 8), nn.Tanh())
+            self.last = nn.Linear(8, 2)
+
+        def forward(self, rows, places):
+            return self.last(rows + self.places(places))
+
+    net = Net()
+    optimizer = torch.optim.SGD((p for p in net.parameters() if p.requires_grad), lr=0.5)
+    loader = DataLoader(TensorDataset(x[:36], y[:36], torch.arange(36) % 10), batch_size=12, shuffle=True)
+    for epoch in range(4):
+        for rows, kinds, places in loader:
+            b = rows.shape[0]
+            loss = F.cross_entropy(net(rows, places), kinds, reduction="sum") / b**2.0
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """,
+)
