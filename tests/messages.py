@@ -1738,6 +1738,7 @@ FROM_TABLES = (
     "a shadow's checkpoint with the prefix of DataParallel",
     "a size of one by default, another by the arguments",
     "a split by two subset samplers",
+    "losses over their running mean, of a sampler's batches of five, and a shorter one",
     "a step that is made only where there is a writer",
     "a step that may run out of memory",
     "a step's loss in a record that a module saves",

@@ -399,3 +399,56 @@ SCRIPTS["dicts of samples, moved by a function that calls itself, whose losses a
     """,
     same=("loss",),
 )
+_LEVELLED = """
+class Turns(torch.utils.data.Sampler):
+    def __init__(self, count, size=0):
+        self.count, self.size = count, size
+
+    def __len__(self):
+        return -(-self.count // self.size) if self.size else self.count
+
+    def __iter__(self):
+        order = [(7 * i) % 44 for i in range(self.count)]
+        yield from [order[i : i + self.size] for i in range(0, self.count, self.size)] if self.size else order
+
+
+def train_step(model, level, optimizer, rows, wanted):
+    optimizer.zero_grad()
+    entropy = F.cross_entropy(model(rows), wanted)
+    loss = entropy / level
+    level = 0.9 * level + 0.1 * entropy.item()
+    loss.mean().backward()
+    optimizer.step()
+    return loss, level
+
+
+def train_one_epoch(loader, model, level, optimizer):
+    total, seen = 0.0, 0
+    for rows, wanted in loader:
+        loss, level = train_step(model, level, optimizer, rows, wanted)
+        total += loss.item()
+        seen += len(rows)
+    return level, total / len(loader), seen
+
+
+model = nn.Linear(8, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+loader = DataLoader(TensorDataset(x, y), {})
+level = 1.0
+for epoch in range(3):
+    level, loss, seen = train_one_epoch(loader, model, level, optimizer)
+    print(f"loss {{loss:.6f}} of {{seen}}")
+"""
+SCRIPTS |= {
+    f"losses over their running mean, of {title}": Script(_LEVELLED.format(options), same=("loss",), ranks=ranks)
+    for title, options, ranks in (
+        ("a sampler's batches of five, and a shorter one", "batch_sampler=Turns(43, 5)", (2, 3)),
+        ("as many samples of a sampler as two ranks cannot divide", "batch_size=8, sampler=Turns(43)", (2,)),
+        (
+            "batches of torch's of such samples",
+            "batch_sampler=torch.utils.data.BatchSampler(Turns(43), batch_size=8, drop_last=False)",
+            (2,),
+        ),
+        ("a sampler whose last batch is left out", "batch_size=8, sampler=Turns(43), drop_last=True", (2,)),
+    )
+}

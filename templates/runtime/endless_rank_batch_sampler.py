@@ -1,8 +1,8 @@
 class EndlessRankBatchSampler(torch.utils.data.Sampler):
     """This rank's share of each batch that a sampler without an end draws: all ranks draw the same, by a state kept for it."""
 
-    def __init__(self, batches):
-        self.batches, self.epoch = batches, 0
+    def __init__(self, batches, fill=True):
+        self.batches, self.fill, self.epoch = batches, fill, 0
 
     def set_epoch(self, epoch):
         self.epoch = epoch
@@ -19,4 +19,5 @@ class EndlessRankBatchSampler(torch.utils.data.Sampler):
                 batch = list(next(batches))
                 state = torch.get_rng_state()
             turns = range(rank, -(-len(batch) // world_size) * world_size, world_size)
-            yield [batch[i % len(batch)] for i in turns]  # the first ones again, so that all ranks have equally many
+            shared = [batch[i % len(batch)] for i in turns]  # the first ones again, so that all ranks have equally many
+            yield shared if self.fill else batch[rank::world_size]

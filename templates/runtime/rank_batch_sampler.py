@@ -1,8 +1,8 @@
 class RankBatchSampler(torch.utils.data.Sampler):
     """This rank's share of each batch that another sampler draws: all ranks draw the same batches, then share them out."""
 
-    def __init__(self, batches):
-        self.batches, self.epoch = batches, 0
+    def __init__(self, batches, fill=True):
+        self.batches, self.fill, self.epoch = batches, fill, 0
 
     def set_epoch(self, epoch):
         self.epoch = epoch
@@ -16,4 +16,5 @@ class RankBatchSampler(torch.utils.data.Sampler):
             drawn = [list(batch) for batch in self.batches]
         for batch in drawn:
             turns = range(rank, -(-len(batch) // world_size) * world_size, world_size)
-            yield [batch[i % len(batch)] for i in turns]  # the first ones again, so that all ranks have equally many
+            shared = [batch[i % len(batch)] for i in turns]  # the first ones again, so that all ranks have equally many
+            yield shared if self.fill else batch[rank::world_size]

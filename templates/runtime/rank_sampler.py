@@ -17,5 +17,6 @@ class RankSampler(torch.utils.data.Sampler):
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(self.epoch)
             drawn = [index for index in self.sampler]
+        self.drawn = len(drawn)
         turns = range(rank, self.share(len(drawn)) * world_size, world_size)
         return iter([drawn[i % len(drawn)] for i in turns])  # the first ones again, so that all ranks have equally many

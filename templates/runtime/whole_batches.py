@@ -21,8 +21,7 @@ class WholeBatches:
 
     def gathered(self, read):
         """Gather each batch from what all ranks read."""
-        sampler = getattr(self.loader, "sampler", None)
-        left = len(sampler.dataset) if isinstance(sampler, DistributedSampler) and not sampler.drop_last else float("inf")
+        sampler, seen = getattr(getattr(self.loader, "batch_sampler", None), "sampler", None), 0
         while True:
             batch = [list(itertools.islice(read, 1))]
             if self.shared:
@@ -31,8 +30,9 @@ class WholeBatches:
                 shares = [pickle.loads(share) for part in parts for share in part]
                 samples = [share[i] for i in range(max(map(len, shares), default=0)) for share in shares if i < len(share)]
                 ended = len(shares) < (world_size if self.loader.drop_last else 1)
-                batch = [[] if ended or rank else [self.collate(samples[: min(left, len(samples))])]]  # without those that fill up
-                left -= len(samples)
+                drawn = len(sampler.dataset) if isinstance(sampler, DistributedSampler) else getattr(sampler, "drawn", float("inf"))
+                batch = [[] if ended or rank else [self.collate(samples[: min(drawn - seen, len(samples))])]]  # without those that fill up
+                seen += len(samples)
             dist.broadcast_object_list(batch, 0)
             if not batch[0]:
                 return

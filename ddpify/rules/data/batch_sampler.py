@@ -17,6 +17,7 @@ _SHARES = (
     "all ranks draw the same batches and each takes its part; a batch that they cannot divide repeats its first samples, "
     "so that all ranks have equally many"
 )
+_PARTS = "all ranks draw the same batches, and each reads its part"
 
 
 def shard(site: LoaderCall, expression: ast.expr) -> Change | Finding:
@@ -36,10 +37,12 @@ def shard(site: LoaderCall, expression: ast.expr) -> Change | Finding:
     key = "endless_rank_batch_sampler" if any(sampler.endless(context, o) for o in samplers) else "rank_batch_sampler"
     forks, imports = sampler.forks(context, value)
     divided, needs = site.divided()
-    text = f"{site.name(key)}({sampler.alike(context, value)})" + (f" if {site.when} else {{0}}" if site.when else "")
+    whole = all(o.node in context.facts.base.read_whole for o in site.loaders)  # they are put together again: nothing may be repeated
+    text = f"{site.name(key)}({sampler.alike(context, value)}{', fill=False' * whole})" + (f" if {site.when} else {{0}}" if site.when else "")
     share = Replace(expression, text, (expression,))
     reads = sampler.inner_reads(site, "batch_sampler", "batches")
-    return site.change([*divided, share, *reads], (key, *needs, *forks), imports, _SHARES, Safety.NOTE)
+    why, level = (_PARTS, Safety.SAFE) if whole else (_SHARES, Safety.NOTE)
+    return site.change([*divided, share, *reads], (key, *needs, *forks), imports, why, level)
 
 
 def _shared_inside(site: LoaderCall, expression: ast.expr, samplers: frozenset[New]) -> Change | Finding:
