@@ -38,7 +38,8 @@ def shard(site: LoaderCall, expression: ast.expr) -> Change | Finding:
     forks, imports = sampler.forks(context, value)
     divided, needs = site.divided()
     whole = all(o.node in context.facts.base.read_whole for o in site.loaders)  # they are put together again: nothing may be repeated
-    text = f"{site.name(key)}({sampler.alike(context, value)}{', fill=False' * whole})" + (f" if {site.when} else {{0}}" if site.when else "")
+    given = sampler.alike(context, value) + ", fill=False" * whole
+    text = f"{site.name(key)}({given})" + (f" if {site.when} else {{0}}" if site.when else "")
     share = Replace(expression, text, (expression,))
     reads = sampler.inner_reads(site, "batch_sampler", "batches")
     why, level = (_PARTS, Safety.SAFE) if whole else (_SHARES, Safety.NOTE)
