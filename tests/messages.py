@@ -1705,6 +1705,8 @@ FROM_TABLES = (
     "a data set that is shuffled in each epoch",
     "a DataParallel in the dict that is saved",
     "a DataParallel that is read back and trained on",
+    "a DataParallel that is read back, and put into another one, always",
+    "a trainer that may put its model into a DataParallel, and saves it as a whole",
     "a dated folder, named in a module of settings that is read name by name",
     "a factor that the first batch sets",
     "a file named after the device, read back by all ranks, and one that only rank 0 looks for",

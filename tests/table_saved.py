@@ -249,6 +249,31 @@ class Report:
         'print("kind", shown(torch.load("last.pt", weights_only=False).net))',
         MAKE + 'report = Report(model, "last.pt")\n',
     ),
+    "a trainer that may put its model into a DataParallel, and saves it as a whole": Script(
+        NET
+        + """
+class Trainer:
+    def __init__(self, net, several):
+        if several:
+            net = nn.DataParallel(net)
+        self.net = net
+        self.optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+    def train(self, loader):
+        for epoch in range(2):
+            for data, target in loader:
+                self.optimizer.zero_grad()
+                F.cross_entropy(self.net(data), target).backward()
+                self.optimizer.step()
+            torch.save(self.net, "net.pt")
+
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--several", action="store_true")
+trainer = Trainer(Net(), parser.parse_args().several)
+trainer.train(DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True))
+""",
+    ),
     "a trainer that trains and saves itself": Script(
         NET
         + """
