@@ -12,7 +12,9 @@ import torch
 
 from ddpify.checks import signatures, stage
 from ddpify.checks.binding import Binding
+from ddpify.checks.kinds import misfits
 from ddpify.conversion import convert
+from ddpify.facts.model import New, just
 from ddpify.project import of_source
 from ddpify.source import from_text
 
@@ -325,6 +327,13 @@ def test_an_argument_of_another_kind_is_told(title: str) -> None:
 )
 def test_an_argument_of_its_kind_is_not(call: str) -> None:
     assert found(HEAD + JOIN + HELPERS + TWO + f"init_distributed()\n{call}\n", HEAD) == []
+
+
+def test_a_list_or_a_dict_is_no_dict_alone() -> None:
+    list_, dict_ = (just(New(path, ast.Constant(0), ())) for path in ("list", "dict"))
+    assert misfits(dict_, frozenset(("list", "tensor"))) == ["dict"]
+    assert misfits(list_ | dict_, frozenset(("list", "tensor"))) == []
+    assert misfits(list_ | dict_, frozenset(("tensor",))) == ["dict", "list"]
 
 
 # --- all of it, of every conversion --------------------------------------------------------------------------------------
