@@ -31,6 +31,7 @@ import torch
 WORKER = Path(__file__).with_name("ranks_worker.py")
 GROUP_JOBS = 200  # scripts that one group of processes runs: gloo leaves a thread behind for each
 START_LIMIT = 1200.0  # seconds for the processes to import torch, on however busy a machine
+_WARNING = re.compile(r"^.*:\d+: \w*Warning: .*\n(  .*\n?)?", re.MULTILINE)  # Python's own, with the line it quotes: each process tells it
 ATTEMPTS = 5  # gloo may abort a process after its work, and a launcher then ends the others within theirs (pytorch#190489)
 
 
@@ -109,7 +110,7 @@ class Outcome:
 
     def _output(self) -> list[str]:
         found = []
-        told = {_shape(line) for line in self.single.stderr.splitlines() if line.strip()}
+        told = {_shape(line) for line in _WARNING.sub("", self.single.stderr).splitlines() if line.strip()}
         for run in self.ranks[1:]:
             lines = run.stdout.splitlines() + [line for line in run.stderr.splitlines() if _shape(line) in told]
             if lines:
