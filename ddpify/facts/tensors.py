@@ -339,7 +339,7 @@ def module(
     name = instance.path.rpartition(".")[2]
     if name not in rows.MODULES or not instance.path.startswith(("torch.nn.", "einops.layers.torch.")):
         return None
-    args = _with_scores(name, args)
+    args = _with_scores(name, args if name == "Identity" else [*map(as_tensor, args[:1]), *args[1:]])
     operands, named = given(run, args, keywords)
     if uneven([*args, *keywords.values()]):
         return Value(frozenset(), origins, "other")
@@ -352,6 +352,12 @@ def module(
         return None
     found, origins = COUPLED if orders.differ([*args, *keywords.values()]) else found, orders.kept(name, origins)
     return value_of(run, COUPLED if name != "Identity" and _among_places(operands, named) else found, node, origins)
+
+
+def as_tensor(value: Value) -> Value:
+    """What may be a tensor or a container of several, as a function is called with one or the other: the tensor."""
+    several = {o for o in value.objs if isinstance(o, Tup) or (isinstance(o, New) and o.path in ("list", "dict"))}
+    return value if value.scale is None or not several else Value(value.objs - several, value.origins, value.scale, value.shape)
 
 
 def synced_norm(run: Interpreter, node: ast.AST, args: list[Value], keywords: dict[str, Value], origins: frozenset[Origin]) -> Value:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Iterator
 
 from ddpify.facts import library, named, sources, tensor_entries, uniform
 from ddpify.facts.interpret.literals import is_whole_number, literal, literal_keys
@@ -301,17 +302,26 @@ def _is_of_one_sample(run: Interpreter, node: ast.expr) -> bool:
     loop = run.loops[-1] if run.loops else None
     if loop is None or not isinstance(loop.node, ast.For) or not run.per_sample(loop.over):
         return False
-    return _depends_on(run, node, {n.id for n in names_stored(loop.node.target)}, loop.node.body)
+    return depends_on(run, node, {n.id for n in names_stored(loop.node.target)}, loop.node.body, _may_know_more)
 
 
-def _depends_on(run: Interpreter, node: ast.expr, own: set[str], body: list[ast.stmt]) -> bool:
-    """Whether all that an expression has of a batch comes from some names, at once or by what a loop's body computes from these alone."""
-    for part in (n for n in ast.walk(node) if isinstance(n, ast.expr)):
+def _may_know_more(run: Interpreter, call: ast.Call) -> bool:
+    """Whether a call is of something that may know more of the batch than it is given."""
+    func = run.trace.values.get(call.func, NOTHING)
+    return any(isinstance(o, (Func, New)) for o in func.objs) or not (func.paths() or isinstance(call.func, ast.Attribute))
+
+
+def depends_on(
+    run: Interpreter, node: ast.expr, own: set[str], body: list[ast.stmt], knows: Callable[[Interpreter, ast.Call], bool] | None = None
+) -> bool:
+    """Whether all that an expression has of a batch comes from some names, at once or by what a loop's body computes from these alone.
+
+    The entry of a tensor that one of them numbers is of that sample, too. Calls that know more of the batch are `knows`.
+    """
+    for part in _without_numbered(node, own):
         value = run.lookup(part.id) if isinstance(part, ast.Name) else run.trace.values.get(part, NOTHING)
-        if isinstance(part, ast.Call):
-            func = run.trace.values.get(part.func, NOTHING)
-            if any(isinstance(o, (Func, New)) for o in func.objs) or not (func.paths() or isinstance(part.func, ast.Attribute)):
-                return False  # it may know more of the batch than it is given
+        if isinstance(part, ast.Call) and knows is not None and knows(run, part):
+            return False
         if not value.of_kind("batch") or not isinstance(part, (ast.Name, ast.Attribute, ast.Subscript)):
             continue
         base: ast.expr = part
@@ -320,9 +330,22 @@ def _depends_on(run: Interpreter, node: ast.expr, own: set[str], body: list[ast.
         if not isinstance(base, ast.Name):
             return False
         given = [s for s in body if isinstance(s, ast.Assign) and any(n.id == base.id for n in names_stored(s))]
-        if base.id not in own and not (len(given) == 1 and _depends_on(run, given[0].value, own - {base.id}, body)):
+        if base.id not in own and not (len(given) == 1 and depends_on(run, given[0].value, own - {base.id}, body, knows)):
             return False
     return True
+
+
+def _without_numbered(node: ast.AST, own: set[str]) -> Iterator[ast.expr]:
+    """An expression and what it is made of, but for entries of tensors that some names number: `x[i]`, `x[i, :4]`."""
+    if isinstance(node, ast.Subscript):
+        first = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
+        if isinstance(first, ast.Name) and first.id in own and isinstance(node.value, ast.Name):
+            yield from (part for entry in ast.iter_child_nodes(node.slice) for part in _without_numbered(entry, own))
+            return
+    if isinstance(node, ast.expr):
+        yield node
+    for child in ast.iter_child_nodes(node):
+        yield from _without_numbered(child, own)
 
 
 def execute_delete(run: Interpreter, node: ast.Delete) -> bool:

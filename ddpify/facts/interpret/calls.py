@@ -121,11 +121,8 @@ def _shows(func: Value, receiver: Value) -> bool:
 
 def _with_attribute(value: Value, name: str) -> Value:
     """What may be a tensor or several, as a network gives one or the other: the tensor, where only it has the method."""
-    several = {o for o in value.objs if isinstance(o, Tup) or (isinstance(o, New) and o.path in ("list", "dict"))}
-    kept = any(hasattr(kind, name) for kind in (tuple, list, dict)) or any(name in getattr(o, "names", ()) for o in several)
-    if value.scale is None or kept:
-        return value
-    return Value(value.objs - several, value.origins, value.scale, value.shape)
+    kept = any(hasattr(kind, name) for kind in (tuple, list, dict)) or any(name in getattr(o, "names", ()) for o in value.objs)
+    return value if kept else tensors.as_tensor(value)
 
 
 def _as_builtin(node: ast.Call, receiver: Value) -> str:

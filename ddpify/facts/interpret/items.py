@@ -17,7 +17,7 @@ from ddpify.facts.names import canonical
 from ddpify.facts.origins import Origin, only, without
 from ddpify.facts.record import Kind
 from ddpify.facts.tree import same
-from ddpify.placement.shape import PLACES, Scale
+from ddpify.placement.shape import PLACES, ROWS, Scale
 
 
 def evaluate_subscript(run: Interpreter, node: ast.Subscript) -> Value:
@@ -27,8 +27,15 @@ def evaluate_subscript(run: Interpreter, node: ast.Subscript) -> Value:
         flow = library.mixed([index], {})
         index = Value(index.objs, flow.origins, flow.scale, flow.shape)
     value = item(run, base, index, node)
+    if _is_of_one_sample(index) and (value.scale in ROWS or (value.scale is None and value.of_kind("whole"))):
+        value = Value(value.objs, without(value.origins, "index", PLACES), "other")
     run.events.append((Kind.READ, node, base, value))
     return value
+
+
+def _is_of_one_sample(index: Value) -> bool:
+    """Whether an index is the number of one sample, in a loop over those of a rank."""
+    return any(v.of_kind(PLACES) and v.scale is None for v in (index, *(e for o in index.objs if isinstance(o, Tup) for e in o.entries)))
 
 
 def _of_steps(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Value:
@@ -230,7 +237,8 @@ def _element_of(run: Interpreter, obj: Obj, over: Value, node: ast.AST | None) -
             return Value(frozenset(), frozenset((Origin("index", node),)) | place | over.origins)
         inner = run.memory.get((obj, "iterable"))
         if obj.path == "enumerate" and inner is not None:
-            return just(Tup((Value(frozenset(), frozenset((Origin("index", node),))), element(run, inner, node))))
+            place = frozenset((Origin(PLACES, obj),)) if run.per_sample(inner, numbered=False) else frozenset()
+            return just(Tup((Value(frozenset(), frozenset((Origin("index", node),)) | place), element(run, inner, node))))
         if obj.path == library.PARTS:
             return run.memory[obj, ELEMENT]
         if obj.path == "zip":

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Mapping
 
 from ddpify.facts import library, tensors
-from ddpify.facts.interpret.assignment import as_said
+from ddpify.facts.interpret.assignment import as_said, depends_on
 from ddpify.facts.interpret.branches import decide
 from ddpify.facts.interpret.expressions import listed
 from ddpify.facts.interpret.literals import literal, literal_keys, marked_as_literal
@@ -232,7 +232,7 @@ def evaluate_comprehension(run: Interpreter, node: ast.ListComp | ast.SetComp | 
     if isinstance(node, (ast.ListComp, ast.GeneratorExp)) and (entries := _tensors_of_tuple(run, node)):
         return _of_each(run, node, entries, saved)
     chosen: frozenset[Origin] = frozenset()
-    samples = False
+    samples, own = False, {n.id for g in node.generators for n in names_stored(g.target)}
     for generator in node.generators:
         over = run.expression(generator.iter)
         element = run.element(over, node)
@@ -249,6 +249,7 @@ def evaluate_comprehension(run: Interpreter, node: ast.ListComp | ast.SetComp | 
         keys = literal_keys(key)
     else:
         item, keys = run.expression(node.elt), []
+    apart = samples and depends_on(run, node.value if isinstance(node, ast.DictComp) else node.elt, own, [])
     run.loops = outer
     if saved is not None:
         run.frame.local = saved
@@ -256,8 +257,8 @@ def evaluate_comprehension(run: Interpreter, node: ast.ListComp | ast.SetComp | 
     run.memory[obj, ELEMENT] = item
     for k in keys:
         run.memory[obj, k] = item
-    rows = Shape(obj, sure=False) if samples else None  # one entry for each sample
-    made = Value(frozenset((obj,)), item.origins | chosen, "sample" if samples else None, rows)
+    rows = Shape(obj, sure=False) if apart else None  # one entry for each sample
+    made = Value(frozenset((obj,)), item.origins | chosen, "sample" if apart else "other" if samples else None, rows)
     run.events.append((Kind.MAKE, node, None, made))
     return made
 

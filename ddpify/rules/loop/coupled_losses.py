@@ -271,8 +271,11 @@ def _may_be_gathered(context: Context, around: ast.AST, read: ast.Name, evaluate
 
 
 def _uneven(run: Run, node: ast.AST) -> bool:
-    """Whether an expression has operands of one rank's rows and operands of all ranks' rows."""
-    return isinstance(node, (ast.BinOp, ast.Compare, ast.Call)) and uneven([run.value(n) for n in expressions(node)])
+    """Whether an expression has operands of one rank's rows and operands of all ranks' rows, or decides by how many rows one rank has."""
+    if not isinstance(node, (ast.BinOp, ast.Compare, ast.Call)):
+        return False
+    operands = [run.value(n) for n in expressions(node)]
+    return uneven(operands) or (isinstance(node, ast.Compare) and any(v.scale == "count" for v in operands))
 
 
 def _keeps_other_losses(context: Context, after: Run, node: ast.Call) -> bool:
