@@ -5,6 +5,24 @@ from dataclasses import replace
 from scripts import Script, on_three
 
 SCRIPTS: dict[str, Script] = {
+    "a teacher that is drawn after a split without a seed, and in no DistributedDataParallel": Script("""
+    from torch.utils.data import random_split
+
+    torch.manual_seed(3)
+    train, rest = random_split(TensorDataset(x, y), [36, 8])
+    model, teacher = nn.Linear(8, 2), nn.Linear(8, 2)
+    loader = DataLoader(train, batch_size=6, shuffle=True)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        for data, target in loader:
+            out = model(data)
+            with torch.no_grad():
+                asked = teacher(data).softmax(1)
+            loss = F.cross_entropy(out, target) + (out.softmax(1) - asked).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """),
     "centers of a loss that are drawn, and moved by no optimizer": Script("""
     class Centers(nn.Module):
         def __init__(self):

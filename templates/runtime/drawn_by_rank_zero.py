@@ -1,13 +1,15 @@
 @contextmanager
 def drawn_by_rank_zero():
-    """Let all ranks draw the random numbers that rank 0 would draw; afterwards each goes on with its own."""
+    """Let all ranks draw the random numbers that rank 0 would draw; afterwards ranks with seeds of their own go on with their own."""
     read, write = [torch.get_rng_state], [torch.set_rng_state]
     own = [state() for state in read]
-    shared = list(own)
+    shared = [torch.initial_seed(), *own]
     dist.broadcast_object_list(shared, 0)
-    for put, state in zip(write, shared):
+    seed, *states = shared
+    alike = seed == torch.initial_seed()
+    for put, state in zip(write, states):
         put(state)
     yield
-    if rank != 0:
+    if not alike:
         for put, state in zip(write, own):
             put(state)

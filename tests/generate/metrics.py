@@ -195,7 +195,7 @@ for label, guess in zip(targets.tolist(), outputs.argmax(1).tolist()):
     shown(
         "predictions kept",
         "all_predictions, all_targets = [], []\n",
-        "all_predictions.append(outputs.argmax(dim=1).detach().cpu())\nall_targets.append(targets.cpu())\n",
+        "all_predictions.append(outputs.argmax(dim=1).detach().cpu())\nall_targets.append(targets.clone().cpu())\n",
         'matches = torch.cat(all_predictions) == torch.cat(all_targets)\nprint(f"train matches {matches.double().mean().item():.6f}")\n',
         task="rows",
     ),

@@ -1,0 +1,93 @@
+"""Losses that go through the samples of a batch one by one, as those of detectors do: by number, side by side, in lists and in sums."""
+
+from scripts import Script, on_three
+
+
+def _trained(*lines: str, loss: str = "z.mean()", count: str = "rows.shape[0]") -> Script:
+    """A script that computes `z` of the outputs for each batch, and trains on `loss`."""
+    body = "".join(f"        {line}\n" for line in lines)
+    return Script(f"""\
+feed = DataLoader(TensorDataset(x, y), batch_size=6, shuffle=True, drop_last=True)
+net = nn.Linear(8, 3)
+sgd = torch.optim.SGD(net.parameters(), lr=0.001)
+for epoch in range(2):
+    for rows, kinds in feed:
+        out = net(rows)
+        n = {count}
+{body}\
+        loss = {loss}
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+""")
+
+
+_ONE = {"squares": "{o}.pow(2).sum()", "an average": "{o}.mean()", "a loss": "F.cross_entropy({o}[None], {k}[None])", "rows": "{o}"}
+_COLLECTED = {
+    "a list by number": ("z = torch.stack([{by_number} for i in range(n)])",),
+    "a list side by side": ("z = torch.stack([{side_by_side} for o, k in zip(out, kinds)])",),
+    "appended by number": ("z = []", "for i in range(n):", "    z.append({by_number})", "z = torch.stack(z)"),
+    "appended from names": (
+        "z = []",
+        "for i in range(n):",
+        "    o, k = out[i], kinds[i]",
+        "    z.append({side_by_side})",
+        "z = torch.stack(z)",
+    ),
+    "joined": ("z = torch.cat([{by_number}.reshape(1, -1) for i in range(n)])",),
+}
+_REDUCED = {
+    "averaged": "z.mean()",
+    "added up": "z.sum()",
+    "in an exponential": "torch.logsumexp(z.flatten(1) if z.dim() > 1 else z, 0).mean()",
+}
+_PAIRED = {
+    ("squares", "averaged"),
+    ("an average", "added up"),
+    ("rows", "in an exponential"),
+    ("a loss", "averaged"),
+}
+
+
+def _collected(how: str, one: str, reduced: str) -> Script:
+    one = _ONE[one]
+    given = {"by_number": one.format(o="out[i]", k="kinds[i]"), "side_by_side": one.format(o="o", k="k")}
+    return _trained(*(line.format(**given) for line in _COLLECTED[how]), loss=_REDUCED[reduced])
+
+
+_WAYS = {
+    "a total by number": (("z = 0", "for i in range(n):", "    z = z + out[i].mean()"), "z * 1.0"),
+    "a total of a generator": (("z = sum(out[i].mean() for i in range(n))",), "z * 1.0"),
+    "an average of a total": (("z = 0", "for i in range(n):", "    z = z + out[i].pow(2).sum()"), "z / n"),
+    "each with each": (
+        ("z = 0", "for i in range(n):", "    for j in range(n):", "        z = z + (out[i] - out[j]).pow(2).sum()"),
+        "z * 1.0",
+    ),
+    "each with the one before": (("z = torch.stack([(o - out[i - 1]).flatten() for i, o in enumerate(out)])",), "z.pow(2).mean()"),
+    "each with the average": (("z = torch.stack([(o - out.mean(0)).pow(2).sum() for o in out])",), "z.mean()"),
+    "each with the next": (("z = torch.stack([(out[i] - out[i + 1]).pow(2).sum() for i in range(0, n, 2)])",), "z.mean()"),
+    "some of them": (
+        ("z = []", "for i in range(n):", "    if kinds[i] > 0:", "        z.append(out[i].pow(2).sum())", "z.append(out.sum())"),
+        "sum(z) / 7",
+    ),
+    "under a condition": (
+        ("z = []", "i = 0", "while i < n:", "    z.append(out[i].pow(2).sum())", "    i += 1", "z = torch.stack(z)"),
+        "z.sum()",
+    ),
+    "as long as there are some": (("z = torch.cat([o[None] for i, o in enumerate(out) if i < n])",), "torch.logsumexp(z, 0).mean()"),
+    "with a test in the loop": (
+        ("z = []", "for i, o in enumerate(out):", "    if i < n:", "        z.append(o * (kinds[i] > 0).sum())", "z = torch.stack(z)"),
+        "torch.logsumexp(z, 0).mean()",
+    ),
+    "the entry of each one's kind": (("z = torch.stack([out[i, k] for i, k in enumerate(kinds.tolist())])",), "z.mean()"),
+    "rows of a matrix of all pairs": (
+        ("s = out @ out.t()", "z = torch.stack([s[i].logsumexp(0) - s[i, i] for i in range(n)])"),
+        "z.mean()",
+    ),
+}
+
+SCRIPTS: dict[str, Script] = {
+    **{f"{how}: {one}, {reduced}": _collected(how, one, reduced) for how in _COLLECTED for one, reduced in sorted(_PAIRED)},
+    **{f"samples one by one: {how}": _trained(*lines, loss=loss) for how, (lines, loss) in _WAYS.items()},
+    **on_three({"one by one on three ranks": _trained("z = [out[i].mean() for i in range(n)]", loss="sum(z)", count="len(kinds)")}),
+}  # fmt: skip
