@@ -261,10 +261,12 @@ def _size(run: Interpreter, rows: Value, size: Value, operand: Argument) -> Argu
         listed = only.items if isinstance(only, Tup) else entries(run, only) if isinstance(only, New) else ()
         sizes = [_size(run, rows, v, o) for v, o in zip(listed, operand.items, strict=True)]
         return operand._replace(items=tuple(sizes))
-    return Argument("count") if _is_batch_size(run, rows, size) else operand
+    if size.of_kind("fraction") and not any(map(rows.of_kind, ("parts", "joined"))):
+        return Argument("other")  # rows of several samples, which on other ranks are others
+    return Argument("count") if is_batch_size(run, rows, size) else operand
 
 
-def _is_batch_size(run: Interpreter, rows: Value, size: Value) -> bool:
+def is_batch_size(run: Interpreter, rows: Value, size: Value) -> bool:
     """Whether a size is the number, or the setting, that the loader of some rows was given for its batches."""
     sizes = [run.memory.get((o, "batch_size"), NOTHING).objs for o in rows.batches() if isinstance(o, New)]
     return rows.scale in ROWS and size.scale is None and bool(size.objs) and any(size.objs <= objs for objs in sizes)

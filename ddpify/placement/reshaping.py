@@ -444,8 +444,10 @@ def picked(use: Use) -> Result:
 
 
 def looked_up(use: Use) -> Result:
-    """`table.index_select(0, rows)`: entries of a constant, chosen for each sample; else as `picked`."""
+    """`table.index_select(0, rows)`: entries of a constant, chosen for each sample; of rows, for all samples; else as `picked`."""
     x, dim, index = use.get(0, "input"), use.get(1, "dim"), use.get(2, "index")
+    if x.scale in ROWS and index.scale in ROWS:
+        return COUPLED
     if x.scale is None and index.scale == "sample" and shape_of(index).ndim in (1, None) and dim.literal == 0:  # an index has one
         return Result("sample", Shape(UNKNOWN, 0) if x.shape is None else x.shape._replace(axis=0, uniform=False))
     return picked(use)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 
-from ddpify.facts import library, tensors
+from ddpify.facts import library, orders, tensors
 from ddpify.facts.interpret.assignment import as_said, depends_on
 from ddpify.facts.interpret.branches import decide
 from ddpify.facts.interpret.expressions import listed
@@ -321,12 +321,20 @@ def _reads(test: ast.expr, whole: ast.Name) -> bool:
     return same(test, whole) or any(_reads(n, whole) for n in ast.iter_child_nodes(test) if isinstance(n, ast.expr))
 
 
+def _are_no_rows(value: Value) -> bool:
+    """Whether a value depends on the batch, and its entries are not of one sample after another."""
+    return value.scale not in (None, "sample") or any(map(value.of_kind, ("parts", "joined", "reordered")))
+
+
 def per_sample(run: Interpreter, over: Value, numbered: bool = True) -> bool:
     """Whether iterating over a value gives one sample of a batch at a time, or where `numbered` the number of one."""
     if not over.objs:
         return over.scale == "sample" and not (over.shape is not None and over.shape.several)
     inner = [run.memory.get((o, "iterable"), NOTHING) for o in over.instances() if o.path == "enumerate"]
-    inner += [v for o in over.instances() if o.path == "zip" for v in run.memory.numbered(o)]
+    for together in (run.memory.numbered(o) for o in over.instances() if o.path == "zip"):
+        if any(map(_are_no_rows, together)) or orders.differ(together):
+            return False
+        inner += together
     ranges = (o for o in over.instances() if o.path == "range" and numbered and len(getattr(o.node, "args", ())) < 3)
     ends = (run.memory.get((o, tensors.ENDS), NOTHING) for o in ranges)
     return any(per_sample(run, v, numbered) for v in inner) or any(end.scale == "count" for end in ends)

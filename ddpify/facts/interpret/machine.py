@@ -41,6 +41,8 @@ _GRADED = {with_gradients: how for how, with_gradients in GRADED.items()}
 
 
 def _turn(value: Value, how: str, node: ast.expr) -> Value:
+    if how == "whole" and value.scale is None and value.of_kind("whole"):
+        return Value(value.objs, value.origins, "other")  # all ranks' rows, as often as there are ranks
     if how == "whole":
         return library.whole(value)
     if how == "agreed":

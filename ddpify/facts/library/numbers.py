@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 
+from ddpify.facts import tensors
 from ddpify.facts.library.flow import agreed, without_graph
 from ddpify.facts.library.paths import COLLECTIONS, PARTS
 from ddpify.facts.library.row import Use
-from ddpify.facts.model import NOTHING, Lit, New, Obj, Part, Tup, Value, origins_of
+from ddpify.facts.model import NOTHING, Lit, New, Obj, Part, Tup, Value, just, origins_of
 from ddpify.facts.origins import Origin, only, without
 from ddpify.facts.tree import last_name
 from ddpify.placement.shape import EXTREMES, ROWS, Scale
@@ -50,6 +51,8 @@ def added_up(use: Use) -> Value:
     if not use.args:
         return NOTHING
     values = use.args[0]
+    if not values.objs and values.scale in ROWS and len(use.args) == 1 and values.shape is not None and values.shape.several is False:
+        return tensors.function(use.run, "sum", use.node, [values, just(Lit(0))], {}, values.origins)
     element = use.run.element(values)
     origins = element.origins | values.origins
     listed = [v for o in values.instances() if o.path == "list" for v in use.run.memory.numbered(o)] if len(use.args) == 1 else []

@@ -94,7 +94,8 @@ def in_parts(use: Use, rows_: Value) -> Value | None:
         return None
     parts = use.instance(PARTS)
     use.run.memory[parts, "[]"] = Value(frozenset(), rows_.origins | {Origin("part", use.node)}, "sample")
-    use.run.memory[parts, "whole"] = rows_
+    shared = use.name.endswith("chunk") or lengths.scale == "count" or tensors.is_batch_size(use.run, rows_, lengths)
+    use.run.memory[parts, "whole"] = rows_ if shared else Value(frozenset(), rows_.origins, "other")  # as many rows on each rank
     return Value(frozenset((parts,)), rows_.origins, "sample")
 
 
