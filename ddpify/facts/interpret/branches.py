@@ -10,7 +10,7 @@ from ddpify.facts.interpret.literals import is_number, literal, sources_of
 from ddpify.facts.interpret.settings import known_if
 from ddpify.facts.interpret.state import Interpreter, State
 from ddpify.facts.model import NOTHING, Class, Decision, Ext, Func, Known, Lit, Method, New, Obj, Tup, Value, join, origins_of
-from ddpify.facts.origins import Origin, only, without
+from ddpify.facts.origins import Origin, of_kind, only, without
 
 _CONTAINERS = frozenset(("list", "tuple", "dict"))
 
@@ -287,7 +287,9 @@ def evaluate_ifexp(run: Interpreter, node: ast.IfExp) -> Value:
     expected = known_flag(run, node.test, settings=True) if all(map(is_number, parts)) else None
     if expected is not None and len(parts) == 2:
         return parts[0 if expected else 1]
-    return join(parts) | Value(frozenset(), _deciding(test) if len(parts) == 2 else frozenset())
+    chosen, decides = join(parts), _deciding(test) if len(parts) == 2 else frozenset()
+    own = of_kind(decides, "decided") and chosen.scale in ("mean", "sum", "count", "total")
+    return Value(chosen.objs, chosen.origins | decides, "other" if own else chosen.scale, chosen.shape)
 
 
 def evaluate_boolop(run: Interpreter, node: ast.BoolOp) -> Value:
