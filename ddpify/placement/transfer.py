@@ -33,6 +33,7 @@ PARTS = frozenset(("parts",))
 JOINED = frozenset(("joined",))
 WHOLE = frozenset(("whole samples",))
 FRACTION = frozenset(("fraction",))  # a part of the number of samples, of which a rank's share may be no whole number
+PART = frozenset(("fraction", "divided"))  # the same, by dividing it
 OFFSET = frozenset(("offset",))  # a total and a constant, which totals over ranks would count several times
 _OF_ALL = frozenset(("mean", "sum", "total", "weighted", "count", *EXTREMES))
 
@@ -175,7 +176,7 @@ def divided(use: Use) -> Result:
     if left.scale in EXTREMES:
         return NO_CLAIM
     if right.scale is None:
-        return _same(left)._replace(marks=FRACTION if left.scale == "count" else frozenset())
+        return _same(left)._replace(marks=PART if left.scale == "count" else frozenset())
     if left.scale is None and left.shape in (None, Shape()) and right.scale == "count":
         return Result("other", INVERSE)
     return Result("mean", left.shape) if left.scale in ("sum", "count") and right.scale == "count" else NO_CLAIM
@@ -191,7 +192,7 @@ def floored(use: Use) -> Result:
     """`a // b`: of rows entry by entry; of a count by a constant, a count (what is left over is taken to be none, and marked)."""
     left, right = (_counted(a) for a in (use.get(0, "input"), use.get(1, "other")))
     if {left.scale, right.scale} == {"count", None} and left.scale == "count":
-        return Result("count", marks=FRACTION)
+        return Result("count", marks=PART)
     return together(use, (left, right))
 
 

@@ -340,7 +340,8 @@ def _coupling_calls(context: Context, backward: ast.Call, loss: Value) -> dict[a
     out: dict[ast.Call, set[Scale | None]] = {}
     ends = loss_terms(context, backward)
     for call in run.trace.calls:
-        ending = call.node in ends and running.isdisjoint(call.stack)
+        unknown = any(not path.startswith("torch.") for path in call.func.paths())
+        ending = call.node in ends and (unknown or running.isdisjoint(call.stack))  # a network's own layers end no loss
         is_open = call.result.scale in _OPEN or (call.result.scale in ("sample", None) and ending)
         other = bool(call.func.paths() & _NO_LOSSES) or scales(context, call.node)
         if call.no_grad or other or not is_open:
