@@ -13,7 +13,7 @@ from ddpify.facts.operands import argument
 from ddpify.facts.origins import Origin
 from ddpify.facts.tensors import length, settings, value_of
 from ddpify.placement import rows
-from ddpify.placement.shape import PLACES, ROWS, UNKNOWN, Argument, Base, Result, Shape
+from ddpify.placement.shape import NUMBERS, PLACES, ROWS, UNKNOWN, Argument, Base, Result, Shape
 
 if TYPE_CHECKING:
     from ddpify.facts.interpret.state import Interpreter
@@ -217,7 +217,8 @@ def _index_entry(run: Interpreter, node: ast.expr, value: Value | None, rows: bo
         return _ONE
     if "range" in value.kinds():
         return Argument("sample", Shape(None, 1), PLACES)
-    return argument(run, value)
+    entry = argument(run, value)
+    return entry._replace(literal=NUMBERS) if entry.literal is UNKNOWN and value.scale in ROWS and not value.of_kind("compared") else entry
 
 
 def _slice(run: Interpreter, node: ast.Slice, rows: bool) -> Argument:

@@ -60,6 +60,7 @@ _OF_ONE = frozenset(
     "GroupNorm Dropout Dropout1d Dropout2d Dropout3d ReLU LeakyReLU GELU SiLU Sigmoid Tanh Softmax LogSoftmax".split()
 )
 _OF_SEVERAL = frozenset(("values", "indices"))
+_ASKS = frozenset("eq ne lt le gt ge isnan isinf isfinite isin isclose bool logical_and logical_or logical_not nonzero argwhere".split())
 
 
 def any_function(parts: Sequence[Value]) -> Scale | None:
@@ -175,6 +176,8 @@ def function(
     if (found_order := orders.by_order(run, name, node, args, keywords)) is not None:
         return found_order
     origins = orders.kept(name, origins)
+    if name in _ASKS:
+        origins |= {Origin("compared")}
     origins |= drawn_inside(run, args) | uniform.repeats(name, node, [*args, *_in_lists(run, args)])
     if name not in (*_MAKES, "repeat") and all(map(_is_plain, (*args, *keywords.values()))):
         return Value(frozenset(), _still_of(name, origins))

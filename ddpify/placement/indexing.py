@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ddpify.placement.shape import COUPLED, NO_CLAIM, PLACES, ROWS, UNKNOWN, Argument, Result, Shape, Use, shape_of
+from ddpify.placement.shape import COUPLED, NO_CLAIM, NUMBERS, PLACES, ROWS, UNKNOWN, Argument, Result, Shape, Use, shape_of
 
 
 def indexed(use: Use) -> Result:
@@ -75,6 +75,8 @@ def _by_rows(use: Use, shape: Shape, x: Argument, entries: Sequence[Argument]) -
     if x.scale == "sample" and first.literal == PLACES and shape.axis == 0 and (by := _side_by_side(use, entries)):
         left = shape.resized(shape_of(first).dims - by) if by > 1 else shape
         return Result("sample", left) if use.proves(shape, len(entries)) else NO_CLAIM
+    if first.scale == "sample" and first.literal == NUMBERS and shape_of(first).ndim in (1, None) and shape.axis == 0:
+        return COUPLED
     if first.scale != "sample" or len(tensors) > 1 or shape.axis != 0 or x.scale != "sample":
         return COUPLED if len(tensors) > 1 or first.scale is None else NO_CLAIM
     mask = shape_of(first)

@@ -14,6 +14,7 @@ Scale: TypeAlias = Literal["sample", "chosen", "mean", "sum", "count", "total", 
 ROWS: Final = ("sample", "chosen")
 EXTREMES: Final = ("largest", "smallest")
 PLACES: Final = "places"  # the literal of `arange(len(x))`: where each row stands in its rank's share
+NUMBERS: Final = "numbers"  # the literal of rows that are no mask, as far as is known: as an index, they may name any sample
 UNKNOWN: Final = object()  # a literal that is not known
 Bound: TypeAlias = "tuple[Hashable, int]"  # what counts dimensions, and how many it has at least
 

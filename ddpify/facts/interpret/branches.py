@@ -308,7 +308,7 @@ def evaluate_compare(run: Interpreter, node: ast.Compare) -> Value:
     origins = origins_of(parts) | frozenset(s for p in parts for s in sources_of(p))
     if {p.scale for p in parts} <= {None, "count"} and any(p.scale == "count" for p in parts):
         return Value(frozenset(), without(origins, "batch"))  # the lengths of batches: all ranks' are equal
-    return tensors.entrywise(run, parts, origins, node)
+    return tensors.entrywise(run, parts, origins | {Origin("compared")}, node)
 
 
 def _deciding(test: Value) -> frozenset[Origin]:
