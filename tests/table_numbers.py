@@ -33,6 +33,47 @@ _HITS = """
         """
 
 SCRIPTS: dict[str, Script] = {
+    "scores of batches in one list, and labels of samples in another": Script(
+        """
+        import numpy as np
+
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        loader = DataLoader(TensorDataset(x, y), batch_size=6, shuffle=True)
+        for epoch in range(2):
+            scores, labels = [], []
+            for data, target in loader:
+                out = model(data)
+                loss = F.cross_entropy(out, target)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                scores.append(out.softmax(1)[:, 1].detach().numpy())
+                labels.extend(target.tolist())
+            print("together %.6f" % (np.concatenate(scores) * np.array(labels)).sum())
+        """,
+        same=("together",),
+    ),
+    "averages in a list that is added to with +=": Script(
+        """
+        import numpy as np
+
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        for epoch in range(2):
+            losses, best = [], 0.0
+            for data, target in loader:
+                loss = F.cross_entropy(model(data), target)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                losses += [loss.item()]
+                best = loss.item() if loss.item() > best else best
+            print("losses %.6f %.6f %.6f" % (np.average(losses), losses[0], best))
+        """,
+        same=("losses",),
+    ),
     "a score of lists of words, which the rows of a batch choose": Script(
         """
     words = {i: f"word{i}" for i in range(2)}

@@ -56,6 +56,15 @@ def _collected(how: str, one: str, reduced: str) -> Script:
 
 
 _WAYS = {
+    "a sum of the rows": (("z = sum(out)",), "z.pow(2).mean()"),
+    "columns that the labels name": (("z = out[:, kinds]",), "z.mean()"),
+    "columns that the labels pick": (("z = out.index_select(1, kinds)",), "z.pow(2).mean()"),
+    "rows that the labels name": (("z = out[kinds]",), "z.mean() * n"),
+    "rows that a mask takes": (("z = out[kinds > 0]",), "z.sum() / n"),
+    "the first of parts of two": (("z = out.split(2)[0]",), "z.pow(2).mean()"),
+    "rows of two samples, normalised": (("z = F.batch_norm(out.reshape(n // 2, 2, -1), None, None, training=True)",), "z[:1].std()"),
+    "a part of all pairs beside weights": (("z = [a * b for a, b in zip(torch.kron(out[:, 0], out[:, 0]), kinds)]",), "sum(z) / n"),
+    "groups of channels, each with each": (("z = out[:, None] - F.group_norm(out, 1)[None]",), "z.sum() * 1.0"),
     "a total by number": (("z = 0", "for i in range(n):", "    z = z + out[i].mean()"), "z * 1.0"),
     "a total of a generator": (("z = sum(out[i].mean() for i in range(n))",), "z * 1.0"),
     "an average of a total": (("z = 0", "for i in range(n):", "    z = z + out[i].pow(2).sum()"), "z / n"),

@@ -12,10 +12,13 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the tests import one another by their file names
 
 from generate.compose import compose
+from generate.epoch_metrics import metric
+from generate.expressions import loss
 from generate.reduce import reduced
 from generate.report import common_features, written
 from generate.runner import Kind, Result, examine
 
+GRAMMARS = {"scripts": compose, "losses": loss, "metrics": metric}
 AT_ONCE = 60
 BAD = (Kind.SILENT, Kind.CRASH, Kind.FALSE_ALARM, Kind.INVALID)
 
@@ -24,13 +27,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.generate", description=__doc__)
     parser.add_argument("--seed", type=int, default=1, help="the first script's seed; each script has the next one")
     parser.add_argument("--count", type=int, default=60, help="how many scripts")
+    parser.add_argument("--of", choices=GRAMMARS, default="scripts", help="whole scripts, losses of random lines, or metrics")
     parser.add_argument("--ranks", type=int, default=2, choices=(2, 3))
     parser.add_argument("--feature", default="", help="only scripts of which a feature holds this, as `data: own sampler`")
     parser.add_argument("--reduce", type=int, default=3, metavar="N", help="reduce so many of the bad outcomes of each kind")
     parser.add_argument("--out", type=Path, help="write the scripts of bad outcomes, their conversions and problems here")
     given = parser.parse_args()
     since, results = time.monotonic(), list[Result]()
-    scripts = (compose(seed) for seed in itertools.count(given.seed))
+    scripts = (GRAMMARS[given.of](seed) for seed in itertools.count(given.seed))
     scripts = itertools.islice((s for s in scripts if any(given.feature in feature for feature in s.features)), given.count)
     while chosen := list(itertools.islice(scripts, AT_ONCE)):
         results += (some := examine(chosen, given.ranks))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 import re
+import warnings
 
 import torch
 import torch.nn.functional as F
@@ -71,11 +72,14 @@ torch.stack([v.sum() for v in {v}])|torch.stack([a * b for a, b in zip({v}, weig
 torch.stack([{v}[i].sum() for i in range(len(rows))])|torch.cat([{v}[i : i + 1] ** 2 for i in range({v}.size(0))])"""
 _OF_TWO = """\
 {v} + {u}|{v} - {u}|{v} * {u}|{v} @ {u}|{v} @ {u}.t()|{v}[:, None] - {u}[None]|{v}[:, None] * {u}|{v} / ({u}.abs() + 1)|torch.kron({v}, {u})
-torch.cat([{v}, {u}], {d})|torch.stack([{v}, {u}])|F.cosine_similarity({v}, {u}, dim={d})|torch.cdist({v}, {u})|F.pairwise_distance({v}, {u})
-torch.maximum({v}, {u})|torch.einsum('bi,bi->b', {v}, {u})|torch.einsum('bi,ci->bc', {v}, {u})|torch.where({u} > 0, {v}, {u})|torch.dot({v}, {u})
+torch.cat([{v}, {u}], {d})|torch.stack([{v}, {u}])|F.cosine_similarity({v}, {u}, dim={d})|torch.cdist({v}, {u})
+F.pairwise_distance({v}, {u})
+torch.maximum({v}, {u})|torch.einsum('bi,bi->b', {v}, {u})|torch.einsum('bi,ci->bc', {v}, {u})|torch.where({u} > 0, {v}, {u})
+torch.dot({v}, {u})
 ({v} * {u}).sum(-1)|torch.matmul({v}, {u})|torch.lerp({v}, {u}, 0.3)|{v}.gather(0, {u}.argsort(0))|torch.bmm({v}, {u}.unsqueeze(-1))"""
 _LOSSES = """\
-F.cross_entropy({v}, kinds)|F.cross_entropy({v}, kinds, reduction='sum')|F.cross_entropy({v}, kinds, reduction='none')|F.nll_loss({v}, kinds)
+F.cross_entropy({v}, kinds)|F.cross_entropy({v}, kinds, reduction='sum')|F.cross_entropy({v}, kinds, reduction='none')
+F.nll_loss({v}, kinds)
 F.cross_entropy({v}, kinds, weight=torch.tensor([1.0, 2.0, 3.0]))|F.cross_entropy({v}, kinds, label_smoothing=0.1)|F.huber_loss({v}, {u})
 F.cross_entropy({v}, torch.arange(len({v})))|F.cross_entropy({v}, kinds, ignore_index=0)|F.multi_margin_loss({v}, kinds)
 F.mse_loss({v}, {u})|F.mse_loss({v}, {u}, reduction='none')|F.l1_loss({v}, {u}.detach())|F.smooth_l1_loss({v}, {u})
@@ -139,7 +143,9 @@ def _filled(rng: random.Random, text: str, names: list[str]) -> str:
 def _tried(text: str, scope: dict[str, object]) -> torch.Tensor | None:
     """What an expression gives; None where it fails, or gives nothing that a loss could be computed from."""
     try:
-        value = eval(text, dict(scope))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            value = eval(text, dict(scope))
     except Exception:  # whatever torch says of shapes that do not fit
         return None
     if not torch.is_tensor(value) or not value.is_floating_point() or not 0 < value.numel() < 4000:

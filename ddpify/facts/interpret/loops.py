@@ -332,7 +332,7 @@ def per_sample(run: Interpreter, over: Value, numbered: bool = True) -> bool:
         return over.scale == "sample" and not (over.shape is not None and over.shape.several)
     inner = [run.memory.get((o, "iterable"), NOTHING) for o in over.instances() if o.path == "enumerate"]
     for together in (run.memory.numbered(o) for o in over.instances() if o.path == "zip"):
-        if any(map(_are_no_rows, together)) or orders.differ(together):
+        if any(map(_are_no_rows, together)) or orders.differ(together) or tensors.uneven(together):
             return False
         inner += together
     ranges = (o for o in over.instances() if o.path == "range" and numbered and len(getattr(o.node, "args", ())) < 3)

@@ -10,7 +10,7 @@ from ddpify.facts import library
 from ddpify.facts.effects import is_bar
 from ddpify.facts.library import DICTS
 from ddpify.facts.model import New, Tup, Value, just
-from ddpify.facts.writes import Batches, Write
+from ddpify.facts.writes import Batches, Write, writes
 from ddpify.placement.lattice import PerRank, Unknown
 from ddpify.placement.shape import EXTREMES
 from ddpify.placement.values import CHOICE
@@ -154,9 +154,17 @@ def _samples(var: Variable) -> Reduction | None:
     live, loader = var.live, var.loader
     if not var.sharded and not any(map(var.context.from_sharded_data, (var.element, *_entries(var, var.element.instances())))):
         return None
+    if not var.sharded and _beside_batches(var):
+        return unknown(live)
     trim = f"[: len({loader}.dataset)]" if loader and not var.sharded and not _without_length(var) else ""
     batch_size = f", {loader}.batch_size" if var.sharded else ""
     return _gathered(var, f"{live.whole_target()} = {{gather}}({live.shown}{batch_size}){trim}")
+
+
+def _beside_batches(var: Variable) -> bool:
+    """Whether the same loop collects rows batch by batch in another list, whose order and number the samples' must be."""
+    added = [w.added for w in writes(var.loop) if w.how == "entries" and w.added is not None]
+    return any(var.context.facts.after.value(n).scale == "sample" for n in added)
 
 
 def _without_length(var: Variable) -> bool:
