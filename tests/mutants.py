@@ -8,19 +8,19 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 from mutant_scripts import SCRIPTS
 
 from ddpify.rehearse.compare import Row
-from ddpify.rehearse.launch import Setting, command
+from ddpify.rehearse.launch import Setting
 from ddpify.rehearse.verify import Original, Verdict, verify
 
-STARTER = Path(__file__).with_name("start_ranks.py")
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 MISTAKES = {
@@ -664,23 +664,13 @@ def seen(verdict: Verdict) -> str:
     return "\n".join(f"{row.name}: {' '.join(row.seen.split())[:110]} | {row.cause} {row.rule}" for row in rows) or "all hold"
 
 
-def _direct(launcher: str, setting: Setting, script: Sequence[str], args: Sequence[str]) -> list[str]:
-    """What starts a script's ranks, sooner than a launcher."""
-    line = command(launcher, setting, script, args)
-    if launcher not in ("torchrun", "launch"):
-        return line
-    port = next(part for part in line if part.startswith("--master-port=")).partition("=")[2]
-    own = ["--local-rank={local_rank}"] if launcher == "launch" else []
-    return [setting.python, str(STARTER), "torch.distributed.run", str(setting.nproc), port, *script, *own, *args]
-
-
-def without_launcher() -> mock._patch[Callable[..., list[str]]]:
-    """Ranks are started by no launcher."""
-    return mock.patch("ddpify.rehearse.verify.command", _direct)
+def started() -> mock._patch[Any]:
+    """Scripts are started anew, their ranks by a launcher: nothing is forked."""
+    return mock.patch("ddpify.rehearse.launch.Forks.start", return_value=None)
 
 
 class Rehearsals:
-    """Rehearses bases and mutants of them in a folder; each original runs once, and no launcher unless one is named."""
+    """Rehearses bases and mutants of them in a folder; each original runs once, and no launcher starts ranks unless one is named."""
 
     def __init__(self, folder: Path, python: str = sys.executable, idle: float = 5.0) -> None:
         self._folder, self._setting, self._stack = folder, Setting(python, 2, 0, 600.0, True, idle=idle), ExitStack()
@@ -704,10 +694,8 @@ class Rehearsals:
                 Path("train.py").write_text(Base.texts(base)[0])
                 self._originals[base] = self._stack.enter_context(Original(Path("train.py"), BASES[base].args))
             setting = replace(self._setting, steps=BASES[base].steps)
-            if not launcher:
-                with without_launcher():
-                    return verify(self._originals[base], Path("train_ddp.py"), setting)
-            return verify(self._originals[base], Path("train_ddp.py"), setting, launcher)
+            with started() if launcher else nullcontext():
+                return verify(self._originals[base], Path("train_ddp.py"), setting, launcher)
         finally:
             os.chdir(here)
 

@@ -7,7 +7,6 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from mutants import without_launcher
 
 import ddpify
 from ddpify import Conversion
@@ -194,8 +193,7 @@ def _verified(folder: Path, text: str) -> Verdict:
     done, here = _converted(folder, text), Path.cwd()
     os.chdir(folder)
     try:
-        with without_launcher():
-            return verify(Path("train.py"), done, Setting(sys.executable, 2, 0, 120.0, True, idle=5.0))
+        return verify(Path("train.py"), done, Setting(sys.executable, 2, 0, 120.0, True, idle=5.0))
     finally:
         os.chdir(here)
 

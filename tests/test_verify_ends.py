@@ -14,7 +14,7 @@ from typing import Any
 
 import psutil
 import pytest
-from mutants import BASES, MUTANTS, Base, seen, without_launcher
+from mutants import BASES, MUTANTS, Base, seen, started
 
 from ddpify.rehearse import launch
 from ddpify.rehearse.launch import Setting
@@ -67,7 +67,10 @@ dist.destroy_process_group()
 
 @dataclass(frozen=True)
 class Bad:
-    """What a script does after a step, or an original instead of its own text, and what is said of it."""
+    """What a script does after a step, or an original instead of its own text, and what is said of it.
+
+    `also` says that it depends on how the ranks come about: it is run under a launcher as well.
+    """
 
     here: str = "pass"
     original: str = _ORIGINAL
@@ -77,28 +80,29 @@ class Bad:
     reason: str = ""
     args: tuple[str, ...] = ()
     limit: float = 300.0
-    without_launcher: bool = False
+    also: bool = False
 
 
 BAD = {
     "a collective on rank 0 alone": Bad(
-        "if rank == 0 and step == 1: dist.all_reduce(torch.ones(1))", told="waited for each other", cause="DDP403"
+        "if rank == 0 and step == 1: dist.all_reduce(torch.ones(1))", told="waited for each other", cause="DDP403", also=True
     ),
-    "a rank that is killed": Bad("if rank == 1 and step == 1: os.kill(os.getpid(), signal.SIGKILL)", told="rank 1 was ended"),
-    "a rank that leaves with success": Bad("if rank == 1 and step == 1: sys.exit(0)", cause="DDP403"),
-    "a rank that leaves at once": Bad("if rank == 1 and step == 1: os._exit(0)", told="rank 1"),
-    "a gigabyte of output": Bad("if rank == 0 and step == 1: [print('x' * 2**20) for _ in range(2**10)]", row="", without_launcher=True),
-    "a gigabyte in one line": Bad(
-        "if rank == 0 and step == 1: [os.write(1, b'x' * 2**20) for _ in range(2**10)]", row="", without_launcher=True
-    ),
+    "a rank that is killed": Bad("if rank == 1 and step == 1: os.kill(os.getpid(), signal.SIGKILL)", told="rank 1 was ended", also=True),
+    "a rank that leaves with success": Bad("if rank == 1 and step == 1: sys.exit(0)", cause="DDP403", also=True),
+    "a rank that leaves at once": Bad("if rank == 1 and step == 1: os._exit(0)", told="rank 1", also=True),
+    "a gigabyte of output": Bad("if rank == 0 and step == 1: [print('x' * 2**20) for _ in range(2**10)]", row=""),
+    "a gigabyte in one line": Bad("if rank == 0 and step == 1: [os.write(1, b'x' * 2**20) for _ in range(2**10)]", row=""),
     "processes that do not want to end": Bad(
         "signal.signal(signal.SIGTERM, signal.SIG_IGN); signal.signal(signal.SIGINT, signal.SIG_IGN); rank == 0 and dist.barrier()",
         told="waited for each other",
+        also=True,
     ),
-    "processes in the background": Bad("subprocess.Popen(['sleep', '600'], start_new_session=True)", row=""),
-    "a loop without an end": Bad("while rank == 1: pass", told="had not ended", limit=15.0),
+    "processes in the background": Bad("subprocess.Popen(['sleep', '600'], start_new_session=True)", row="", also=True),
+    "a loop without an end": Bad("while rank == 1: pass", told="had not ended", limit=15.0, also=True),
     "data that is missing": Bad(original="open('data/train.csv')\n", reason="needs data that is not there"),
-    "an original that fails": Bad(original=_ORIGINAL + "raise KeyError('never right')\n", reason="itself fails: KeyError: 'never right'"),
+    "an original that fails": Bad(
+        original=_ORIGINAL + "raise KeyError('never right')\n", reason="itself fails: KeyError: 'never right'", also=True
+    ),
     "a module that is missing": Bad(original="import no_such_module_anywhere\n", reason="needs the module no_such_module_anywhere"),
     "arguments that are refused": Bad(
         original="import argparse\nargparse.ArgumentParser().parse_args()\n", args=("--depth", "3"), reason="refuses its arguments: "
@@ -116,7 +120,8 @@ def _left() -> list[psutil.Process]:
                 found.append(process)
         except (psutil.Error, OSError):
             continue
-    return [process for process in found if process.pid != os.getpid()]
+    mine = [psutil.Process(), *(p for p in psutil.Process().children() if p.environ().get("DDPIFY_RUN", "").strip("0") == "")]
+    return [process for process in found if process not in mine]  # what `right` is forked from goes on
 
 
 @pytest.fixture
@@ -144,8 +149,12 @@ def right(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Patient]:
         yield original
 
 
-@pytest.mark.parametrize("title", BAD)
-def test_a_script_that_does_not_end_well_is_ended(alone: Path, right: Patient, monkeypatch: pytest.MonkeyPatch, title: str) -> None:
+@pytest.mark.parametrize(
+    ("title", "by"), [*((title, "forks") for title in BAD), *((title, "a launcher") for title, bad in BAD.items() if bad.also)]
+)
+def test_a_script_that_does_not_end_well_is_ended(
+    alone: Path, right: Patient, monkeypatch: pytest.MonkeyPatch, title: str, by: str
+) -> None:
     bad = BAD[title]
     original: Path | Original = right
     if bad.original == _ORIGINAL:
@@ -155,7 +164,7 @@ def test_a_script_that_does_not_end_well_is_ended(alone: Path, right: Patient, m
         original.write_text(bad.original)
     Path("train_ddp.py").write_text(_CONVERTED.replace("HERE", bad.here))
     setting = Setting(sys.executable, 2, 0, bad.limit, False, idle=6.0)
-    with without_launcher() if bad.without_launcher else contextlib.nullcontext():
+    with started() if by == "a launcher" else contextlib.nullcontext():
         verdict = verify(original, Path("train_ddp.py"), setting, "torchrun", bad.args)
     if bad.reason:
         assert (verdict.status, verdict.exit_code) == ("not run", 2)
@@ -180,7 +189,7 @@ def test_who_ends_verify_ends_what_it_started(alone: Path, number: int) -> None:
     Path("train_ddp.py").write_text(_CONVERTED.replace("HERE", "open('started', 'w'); time.sleep(600)"))
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
     running = subprocess.Popen([sys.executable, "-m", "ddpify", "verify", "train.py", "train_ddp.py"], env=env)
-    while running.poll() is None and len(_left()) < 4:  # itself, the launcher, two ranks
+    while running.poll() is None and len(_left()) < 5:  # itself, what all are forked from, the launcher, two ranks
         time.sleep(0.1)
     running.send_signal(number)
     assert running.wait() != 0
@@ -242,8 +251,7 @@ def test_nothing_of_the_users_is_written_to(alone: Path, monkeypatch: pytest.Mon
     converted = _CONVERTED.replace("torch.manual_seed(0)\n", f"torch.manual_seed(0)\nif rank == 0:\n{guarded}\n").replace("HERE", "pass")
     Path("train_ddp.py").write_text(converted)
     before = _files(alone)
-    with without_launcher():
-        verdict = verify(Path("train.py"), Path("train_ddp.py"), Setting(sys.executable, 2, 0, 300.0, False), "torchrun")
+    verdict = verify(Path("train.py"), Path("train_ddp.py"), Setting(sys.executable, 2, 0, 300.0, False), "torchrun")
     assert seen(verdict) == "all hold"
     assert "checkpoints/last.pt" in next(row.seen for row in verdict.rows if row.name == "writes")
     assert _files(alone) == before
@@ -261,8 +269,7 @@ def test_a_script_from_another_folder_runs_in_a_copy_of_the_current_one(alone: P
     guarded = "if rank == 0:\n    " + here.replace("\n", "\n    ") + "pass\n"
     converted.write_text(_CONVERTED.replace("torch.manual_seed(0)\n", guarded + "torch.manual_seed(0)\n").replace("HERE", "pass"))
     before = _files(alone)
-    with without_launcher():
-        verdict = verify(original, converted, Setting(sys.executable, 2, 0, 300.0, False), "torchrun")
+    verdict = verify(original, converted, Setting(sys.executable, 2, 0, 300.0, False), "torchrun")
     assert seen(verdict) == "all hold"
     assert _files(alone) == before
     written = next(row.seen for row in verdict.rows if row.name == "writes")

@@ -6,6 +6,8 @@ import contextlib
 import json
 import os
 import random
+import secrets
+import select
 import signal
 import socket
 import struct
@@ -14,9 +16,10 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import psutil
 
@@ -25,6 +28,7 @@ from ddpify.rehearse.declared import Place
 from ddpify.rehearse.scratch import Scratch
 
 INSIDE = Path(__file__).with_name("inside")
+_NAMED = 16  # characters that name a run
 _TAIL = 200_000  # characters of output that are kept
 _OF_A_LAUNCHER = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT", "NODE_RANK")
 
@@ -66,35 +70,58 @@ class Setting:
     watched: tuple[Place, ...] = ()
 
 
-def command(launcher: str, setting: Setting, script: Sequence[str], args: Sequence[str]) -> list[str]:
-    """What starts the script (its path, or `-m` and its module): `launcher` is torchrun, launch, spawn, or nothing for one process."""
-    line = [setting.python]
-    if launcher in ("torchrun", "launch"):
-        line += ["-m", f"torch.distributed.{'run' if launcher == 'torchrun' else 'launch'}", f"--nproc-per-node={setting.nproc}"]
-        line += ["--master-addr=127.0.0.1", f"--master-port={_free_port()}"]
-    return [*line, *script, *args]
+@dataclass(frozen=True)
+class Command:
+    """What is to run: a script (its path, or `-m` and its module) with its arguments, under torchrun, launch, spawn or as one process."""
+
+    launcher: str
+    script: tuple[str, ...]
+    args: tuple[str, ...]
+
+    @property
+    def launches(self) -> bool:
+        """Whether ranks are started by a launcher."""
+        return self.launcher in ("torchrun", "launch")
+
+    def line(self, setting: Setting) -> list[str]:
+        """The command line."""
+        line = [setting.python]
+        if self.launches:
+            line += ["-m", f"torch.distributed.{'run' if self.launcher == 'torchrun' else 'launch'}", f"--nproc-per-node={setting.nproc}"]
+            line += ["--master-addr=127.0.0.1", f"--master-port={_free_port()}"]
+        return [*line, *self.script, *self.args]
 
 
-def run(line: Sequence[str], cwd: Path, record: Path, setting: Setting, scratch: Scratch, progress: Callable[[int], None]) -> Ended:
+def run(
+    command: Command, cwd: Path, record: Path, setting: Setting, scratch: Scratch, progress: Callable[[int], None], forks: Forks
+) -> Ended:
     """Run a command to its end, or to the end of its time. `progress` is given the number of optimizer steps so far."""
     record.mkdir(parents=True)
     began = time.monotonic()
     terminal = _Terminal()
+    reading, writing = os.pipe()
+    name = secrets.token_hex(_NAMED // 2)
+    environment = _environment(record, setting, scratch, name)
     try:
-        process = subprocess.Popen(
-            line,
+        process = forks.start(command, cwd, record, setting, environment, (terminal.stdin, writing)) or subprocess.Popen(
+            command.line(setting),
             cwd=cwd,
-            env=_environment(record, setting, scratch),
+            env=environment,
             stdin=terminal.stdin,
-            stdout=subprocess.PIPE,
+            stdout=writing,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
     except OSError as error:
+        os.close(reading)
         terminal.close()
-        raise DdpifyError(f"{line[0]} cannot be started: {error.strerror}", "name an interpreter that has torch: --python EXE") from error
-    output = _Output(process)
-    watch = _Watch(process, record)
+        raise DdpifyError(
+            f"{setting.python} cannot be started: {error.strerror}", "name an interpreter that has torch: --python EXE"
+        ) from error
+    finally:
+        os.close(writing)
+    output = _Output(reading)
+    watch = _Watch(process, record, name)
     why = ""
     try:
         while process.poll() is None:
@@ -128,7 +155,7 @@ def bare(line: Sequence[str], cwd: Path, limit: float) -> Ended:
     return Ended(cwd, done.returncode, (done.stdout + done.stderr).decode(errors="replace")[-_TAIL:], time.monotonic() - began)
 
 
-def _environment(record: Path, setting: Setting, scratch: Scratch) -> dict[str, str]:
+def _environment(record: Path, setting: Setting, scratch: Scratch, name: str) -> dict[str, str]:
     environment = {name: value for name, value in os.environ.items() if name not in _OF_A_LAUNCHER}
     searched = [scratch.own(entry) for entry in environment.get("PYTHONPATH", "").split(os.pathsep) if entry]
     path = os.pathsep.join([str(INSIDE), *searched])
@@ -144,6 +171,7 @@ def _environment(record: Path, setting: Setting, scratch: Scratch) -> dict[str, 
         "PYTHONUNBUFFERED": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
         "DDPIFY_REHEARSAL": str(record),
+        "DDPIFY_RUN": name,
         "DDPIFY_SCRATCH": str(scratch.base),
         "DDPIFY_RANKS": str(setting.nproc),
         "DDPIFY_STEPS": str(setting.steps),
@@ -160,6 +188,110 @@ def _free_port() -> int:
             free.bind(("127.0.0.1", port))
             return port
     raise DdpifyError("no port is free for the process group", "end what listens on ports 20000 to 32000")
+
+
+class Process(Protocol):
+    """What is known of a process that was started."""
+
+    pid: int
+    returncode: int | None
+
+    def poll(self) -> int | None:
+        """Its exit code, where it has ended."""
+
+    def wait(self) -> int | None:
+        """Wait for its end."""
+
+
+class Forks:
+    """A process that has imported torch, once for all runs of one original and its conversions, from which each is forked.
+
+    Nothing is forked where a system cannot do so, where a GPU is used, which no process may share with its parent, and where something
+    has started threads, which a fork has not.
+    """
+
+    def __init__(self) -> None:
+        self._server: subprocess.Popen[bytes] | None = None
+        self._connection: socket.socket | None = None
+
+    def start(
+        self, command: Command, cwd: Path, record: Path, setting: Setting, environment: dict[str, str], files: tuple[int, int]
+    ) -> Process | None:
+        """What was forked to run a command, with its input and output; None where it must be started otherwise."""
+        if self._server is None and sys.platform == "linux" and not setting.gpus:
+            self._begin(setting.python, record.parent, environment)
+        if self._connection is None:
+            return None
+        request = record.with_name("request.json")
+        ranks, line = setting.nproc if command.launches else 0, [*command.script, *command.args]
+        asked = {"line": line, "ranks": ranks, "told": command.launcher == "launch", "folder": str(cwd), "environment": environment}
+        request.write_text(json.dumps(asked))
+        try:
+            socket.send_fds(self._connection, [os.fsencode(request)], list(files))
+            return _Forked(self._connection)
+        except (OSError, ValueError):  # it ended, as it cannot go on
+            self.close()
+            return None
+
+    def _begin(self, python: str, folder: Path, environment: Mapping[str, str]) -> None:
+        self._connection, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        searched = map(Path, environment["PYTHONPATH"].split(os.pathsep))
+        path = os.pathsep.join(str(entry) for entry in searched if entry.is_absolute() and not entry.is_relative_to(folder))
+        common = {name: value for name, value in environment.items() if name != "DDPIFY_REHEARSAL"}
+        try:
+            self._server = subprocess.Popen(
+                [python, str(INSIDE / "ddpify_forks.py"), str(other.fileno())],
+                env=common | {"PYTHONPATH": path, "DDPIFY_RUN": "0" * _NAMED},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+                pass_fds=[other.fileno()],
+            )
+        except OSError:
+            self._connection.close()
+            self._connection = None
+            raise
+        finally:
+            other.close()
+        ready = self._connection.recv(1 << 12)
+        if not ready or json.loads(ready)["threads"] > 1:
+            self.close()
+
+    def close(self) -> None:
+        """End it, and what was forked from it."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+        if self._server is not None:
+            self._server.kill()
+            self._server.wait()
+
+
+class _Forked:
+    """A process that is another one's child: that one tells when it ends."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection, self.returncode = connection, None
+        self.pid = int(json.loads(connection.recv(1 << 12))["process"])
+
+    returncode: int | None
+
+    def poll(self) -> int | None:
+        """Its exit code, where it has ended."""
+        return self._told(0.0)
+
+    def wait(self) -> int | None:
+        """Wait for its end."""
+        return self._told(None)
+
+    def _told(self, patience: float | None) -> int | None:
+        while self.returncode is None and select.select([self._connection], [], [], patience)[0]:
+            told = self._connection.recv(1 << 12)
+            event = json.loads(told) if told else {"process": self.pid, "code": -signal.SIGKILL}  # whoever tells was ended itself
+            if event["process"] == self.pid:
+                self.returncode = event["code"]
+        return self.returncode
 
 
 class _Terminal:
@@ -185,22 +317,22 @@ class _Terminal:
 
 
 class _Output:
-    """Reads what a process prints, so that it never waits for a reader, and keeps the end of it."""
+    """Reads what processes print, so that they never wait for a reader, and keeps the end of it."""
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        assert process.stdout is not None
-        self._stream = process.stdout
+    def __init__(self, file: int) -> None:
+        self._file = file
         self._parts: deque[bytes] = deque()
         self._size = 0
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
 
     def _read(self) -> None:
-        while part := os.read(self._stream.fileno(), 1 << 16):
+        while part := os.read(self._file, 1 << 16):
             self._parts.append(part)
             self._size += len(part)
             while self._size - len(self._parts[0]) > _TAIL:
                 self._size -= len(self._parts.popleft())
+        os.close(self._file)
 
     def close(self) -> None:
         """Wait for the last of it."""
@@ -214,8 +346,8 @@ class _Output:
 class _Watch:
     """The processes of a run."""
 
-    def __init__(self, process: subprocess.Popen[bytes], record: Path) -> None:
-        self._process, self._record = process, record
+    def __init__(self, process: Process, record: Path, name: str) -> None:
+        self._process, self._record, self._name = process, record, name
         self._at: dict[Path, int] = {}
         self._steps: dict[Path, int] = {}
         self._looked = self._worked = time.monotonic()
@@ -268,11 +400,11 @@ class _Watch:
             self._process.wait()
 
     def _processes(self) -> list[psutil.Process]:
-        """The processes that this run started: they carry its record's folder in their environment."""
+        """The processes that this run started: they carry its name in their environment."""
         found = []
         for process in psutil.process_iter():
             try:
-                if process.environ().get("DDPIFY_REHEARSAL") == str(self._record) and process.status() != psutil.STATUS_ZOMBIE:
+                if process.environ().get("DDPIFY_RUN") == self._name and process.status() != psutil.STATUS_ZOMBIE:
                     found.append(process)
             except (psutil.Error, OSError):
                 continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
 import shutil
 import subprocess
@@ -17,7 +18,7 @@ from ddpify.project import load
 from ddpify.rehearse import causes, compare, declared
 from ddpify.rehearse.compare import DOUBLE, SINGLE, Pair, Row
 from ddpify.rehearse.history import History, read
-from ddpify.rehearse.launch import Ended, Setting, bare, command, run
+from ddpify.rehearse.launch import Command, Ended, Forks, Setting, bare, run
 from ddpify.rehearse.scratch import Scratch, shown_in
 from ddpify.rules.base import Safety
 from ddpify.source import from_bytes, script_path
@@ -67,26 +68,27 @@ class Verdict:
 
 @dataclass(frozen=True)
 class _Script:
-    """A script to run: its path, what it is in the tree, what starts it, and its arguments."""
+    """A script to run: its path, what it is in the tree, what starts it, its arguments, and what it is forked from."""
 
     path: Path
     launcher: str
     texts: dict[Path, bytes]
     args: Sequence[str]
+    forks: Forks
 
     def run(self, folder: Path, setting: Setting, progress: Progress, name: str) -> tuple[Ended, Scratch]:
         """Run it in a tree below `folder`."""
         cwd = Path.cwd()
         scratch = Scratch(folder / "tree", cwd, [self.path], self.texts)
-        line = self.command(setting, scratch)
         progress(name, 0)
-        ended = run(line, scratch.path(cwd), folder / "record", setting, scratch, lambda steps: progress(name, steps))
+        shown = functools.partial(progress, name)
+        ended = run(self.command(scratch), scratch.path(cwd), folder / "record", setting, scratch, shown, self.forks)
         return ended, scratch
 
-    def command(self, setting: Setting, scratch: Scratch) -> list[str]:
-        """What starts it in a tree."""
+    def command(self, scratch: Scratch) -> Command:
+        """What runs it in a tree."""
         module = load(self.path).runs if self.path.is_file() else ""
-        return command(self.launcher, setting, ["-m", module] if module else [str(scratch.path(self.path))], self.args)
+        return Command(self.launcher, ("-m", module) if module else (str(scratch.path(self.path)),), tuple(self.args))
 
 
 class Original:
@@ -97,7 +99,8 @@ class Original:
             raise DdpifyError(f"there is no file {str(path)!r}", "name a training script")
         self.given, self.path, self.args = path, script_path(path), args
         texts = {self.path: load(path).entry.source.unchanged} if path != self.path else {}  # of a notebook, the script of its cells
-        self._script = _Script(self.path, "", texts, args)
+        self.forks = Forks()
+        self._script = _Script(self.path, "", texts, args, self.forks)
         self._folder = tempfile.TemporaryDirectory(prefix="ddpify-", ignore_cleanup_errors=True)
         self._ended: dict[Setting, tuple[Ended, Scratch]] = {}
 
@@ -105,6 +108,7 @@ class Original:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.forks.close()
         self._folder.cleanup()
 
     def run(self, setting: Setting, progress: Progress, once_more: bool = False) -> tuple[Ended, Scratch]:
@@ -158,13 +162,13 @@ def verify(
             if not converted.is_file():
                 raise DdpifyError(f"there is no file {str(converted)!r}", "name the distributed script")
             text = converted.read_text(encoding="utf-8", errors="replace")
-            script = _Script(converted, launcher or launcher_of(text), {}, single.args)
+            script = _Script(converted, launcher or launcher_of(text), {}, single.args, single.forks)
         else:
             here = {single.path: converted.bytes} | {module.path: module.bytes for module in converted.edited}
             said = declared.claims(converted)
             setting = setting if setting.watched else replace(setting, watched=tuple(sorted(said)))
             here |= _watched(converted, setting)
-            script = _Script(single.path, launcher or launcher_of(converted.code), here, single.args)
+            script = _Script(single.path, launcher or launcher_of(converted.code), here, single.args, single.forks)
         shown = str(converted) if isinstance(converted, Path) else f"{single.given} (converted)"
         unfinished = 0 if isinstance(converted, Path) else sum(level >= Safety.REVIEW for level in converted.levels)
         found = Verdict(str(single.given), shown, script.launcher, setting, left=unfinished)
@@ -309,7 +313,7 @@ def _why(single: Ended, script: _Script, setting: Setting, scratch: Scratch) -> 
 
 def _alone(single: Ended, script: _Script, setting: Setting, scratch: Scratch) -> _CannotRun:
     """The original's own run decides whether it is the script that fails, or the way in which it is compared."""
-    own = bare(script.command(setting, scratch), scratch.path(Path.cwd()), setting.limit)
+    own = bare(script.command(scratch).line(setting), scratch.path(Path.cwd()), setting.limit)
     error, compared = _last_error(own.output), _last_error(single.output)
     if own.code is None or own.code == 0:
         return _CannotRun(f"the original runs by itself, but not in the way it must to be compared: {compared}", single.output)

@@ -29,6 +29,7 @@ CONDITIONS = {
     "scaler": "the loss scale stays 1024",
     "noise": "numbers drawn for the rows of a batch depend on the sample and the step",
     "mixing": "a permutation of the batch mixes only rows that one rank has",
+    "forked": "both are forked from a process that has imported torch; no launcher starts the ranks",
     "steps": "ended after the steps asked for; what comes later was not seen",
     "again": "what the original itself does not repeat in a second run is left out",
 }
