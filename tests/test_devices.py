@@ -139,6 +139,32 @@ WHOLE = {
         "        optimizer.step()",
         "        if torch.rand(8, device=here).sum() < model.weight.detach().abs().sum() + 8:\n            optimizer.step()",
     ),
+    "rows in objects, which no wrapper moves": """\
+import numpy as np
+
+
+class Graph:
+    def __init__(self, rows, label):
+        self.rows, self.label = rows, int(label)
+
+
+class Net(nn.Linear):
+    def forward(self, graphs):
+        return super().forward(torch.stack([graph.rows for graph in graphs]).cuda())
+
+
+graphs = [Graph(rows, label) for rows, label in zip(x, y)]
+model = Net(8, 2).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+np.random.seed(0)
+for step in range(6):
+    chosen = [graphs[i] for i in np.random.permutation(len(graphs))[:8]]
+    loss = F.cross_entropy(model(chosen), torch.LongTensor([graph.label for graph in chosen]).cuda())
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+print(torch.stack([graph.rows for graph in graphs]).sum().item())
+""",
 }
 
 MOVED = """\

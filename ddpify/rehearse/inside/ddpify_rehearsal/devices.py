@@ -335,8 +335,8 @@ class _DataParallel(torch.nn.Module):
 
 
 def _sent(value: Any, target: str) -> Any:
-    copied = dict(value) if isinstance(value, dict) else value
-    return mapped(copied, lambda t: _moved(t, target))
+    """What a wrapper hands on: it moves tensors in lists, tuples and dicts, and none that another object holds."""
+    return mapped(value, lambda t: _moved(t, target), copies=True)
 
 
 def _play_parallel() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -69,21 +70,25 @@ def tensors(value: Any, depth: int = 6) -> list[torch.Tensor]:
     return []
 
 
-def mapped(value: Any, change: Callable[[torch.Tensor], torch.Tensor], depth: int = 12) -> Any:
-    """Nested lists, tuples and dicts with each tensor changed; other objects are changed in place where they hold tensors."""
+def mapped(value: Any, change: Callable[[torch.Tensor], torch.Tensor], depth: int = 12, copies: bool = False) -> Any:
+    """Nested lists, tuples and dicts with each tensor changed; other objects are changed in place where they hold tensors.
+
+    With `copies`, nothing is changed in place: dicts are new ones, and other objects stay as they are.
+    """
     if isinstance(value, torch.Tensor):
         return change(value)
     if not depth:
         return value
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(mapped(part, change, depth - 1) for part in value))
+        return type(value)(*(mapped(part, change, depth - 1, copies) for part in value))
     if type(value) in (list, tuple):
-        return type(value)(mapped(part, change, depth - 1) for part in value)
+        return type(value)(mapped(part, change, depth - 1, copies) for part in value)
     if isinstance(value, dict):
-        for key in list(value):
-            value[key] = mapped(value[key], change, depth - 1)
-        return value
-    if hasattr(value, "__dict__") and not isinstance(value, (type, torch.nn.Module)) and not callable(value):
+        found = copy.copy(value) if copies else value
+        for key in list(found):
+            found[key] = mapped(found[key], change, depth - 1, copies)
+        return found
+    if hasattr(value, "__dict__") and not isinstance(value, (type, torch.nn.Module)) and not callable(value) and not copies:
         for key, part in list(vars(value).items()):
             if isinstance(part, (torch.Tensor, list, tuple, dict)):
                 vars(value)[key] = mapped(part, change, depth - 1)
