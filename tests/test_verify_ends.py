@@ -316,6 +316,7 @@ def test_what_cannot_run_on_the_command_line(alone: Path) -> None:
     Path("train_ddp.py").write_text("")
     done = _command("train.py", "train_ddp.py")
     assert done.returncode == 2
+    assert 'File "train.py", line 2' in done.stdout + done.stderr
     assert "needs data that is not there" in done.stdout + done.stderr
 
 
@@ -352,6 +353,18 @@ for epoch in range(2):
     done = _command("work/train.py", "--steps", "6")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "all hold" in done.stdout
+
+
+def test_a_traceback_is_the_scripts(alone: Path) -> None:
+    Path("train.py").write_text(_ORIGINAL)
+    Path("train_ddp.py").write_text(_CONVERTED.replace("HERE", "model(x.cuda()[:, :2])  # too few"))
+    done = _command("train.py", "train_ddp.py")
+    assert done.returncode == 1
+    shown = done.stdout.partition("failed:")[2].partition("\n\n")[0].splitlines()
+    at = next(i for i, line in enumerate(shown) if "# too few" in line)
+    assert 'File "train_ddp.py"' in shown[at - 1]
+    assert "ddpify_" not in done.stdout
+    assert "RuntimeError" in shown[-1]
 
 
 # --- who waits, and who is kept waiting -----------------------------------------------------------------------------------

@@ -25,9 +25,8 @@ import psutil
 
 from ddpify.errors import DdpifyError
 from ddpify.rehearse.declared import Place
-from ddpify.rehearse.scratch import Scratch
+from ddpify.rehearse.scratch import INSIDE, Scratch
 
-INSIDE = Path(__file__).with_name("inside")
 _NAMED = 16  # characters that name a run
 _TAIL = 200_000  # characters of output that are kept
 _OF_A_LAUNCHER = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT", "NODE_RANK")

@@ -15,6 +15,9 @@ _CODE = (".py", ".pyi")
 _ABOVE = 2  # folders above the project that relative paths may reach
 _FROM_THERE = "run ddpify verify from the script's folder"
 _LIMIT = 20_000  # entries that are looked at for code
+INSIDE = Path(__file__).with_name("inside")
+_RANK = r"(?:\[rank\d+\]: ?)?"
+_OWN = re.compile(rf'^{_RANK}  File "{re.escape(str(INSIDE))}[^\n]*\n(?:{_RANK}    [^\n]*\n)*', re.MULTILINE)
 
 
 class Scratch:
@@ -100,8 +103,8 @@ class Scratch:
 
 
 def shown_in(text: str, shown: Callable[[str], str]) -> str:
-    """A traceback, or stacks, with the paths made those that the user knows."""
-    return re.sub(r'(?<=File ")[^"\n]+', lambda found: shown(found[0]), text)
+    """A traceback, or stacks, with the paths made those that the user knows, without calls of the rehearsal's own."""
+    return re.sub(r'(?<=File ")[^"\n]+', lambda found: shown(found[0]), _OWN.sub("", text))
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:

@@ -308,18 +308,19 @@ def _why(single: Ended, script: _Script, setting: Setting, scratch: Scratch) -> 
         reason = f"the original refuses its arguments: {error}; give them after --"
     else:
         return _alone(single, script, setting, scratch)
-    return _CannotRun(reason, single.stacks or single.output)
+    return _CannotRun(reason, shown_in(single.stacks or single.output, scratch.shown))
 
 
 def _alone(single: Ended, script: _Script, setting: Setting, scratch: Scratch) -> _CannotRun:
     """The original's own run decides whether it is the script that fails, or the way in which it is compared."""
     own = bare(script.command(scratch).line(setting), scratch.path(Path.cwd()), setting.limit)
     error, compared = _last_error(own.output), _last_error(single.output)
+    there, here = shown_in(single.output, scratch.shown), shown_in(own.output, scratch.shown)
     if own.code is None or own.code == 0:
-        return _CannotRun(f"the original runs by itself, but not in the way it must to be compared: {compared}", single.output)
+        return _CannotRun(f"the original runs by itself, but not in the way it must to be compared: {compared}", there)
     if re.search(r"CUDA|NVIDIA|cuda", error):
-        return _CannotRun(f"the original needs CUDA, and fails with the CPU in its place: {compared}", single.output)
-    return _CannotRun(f"the original itself fails: {error}", own.output)
+        return _CannotRun(f"the original needs CUDA, and fails with the CPU in its place: {compared}", there)
+    return _CannotRun(f"the original itself fails: {error}", here)
 
 
 def _goal(setting: Setting) -> str:

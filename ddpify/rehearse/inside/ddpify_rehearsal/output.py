@@ -57,7 +57,7 @@ def _tell(stream: str, line: str) -> None:
 
 
 def _text(*failure: Any) -> str:
-    return "".join(traceback.format_exception(*failure))[-6000:]
+    return "".join(traceback.format_exception(*failure))[-50_000:]
 
 
 def _error(kind: str, text: str) -> dict[str, Any]:
