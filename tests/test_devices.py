@@ -245,6 +245,35 @@ def test_what_is_placed_before_the_ranks_choose_is_on_their_own_devices(tmp_path
     assert 'torch.device(f"cuda:{get_local_rank()}" if torch.cuda.is_available() else "cpu")' in module.code
 
 
+_AT_IMPORT = {
+    "by cuda()": ("half = torch.full((1,), 0.5).cuda()\n", "half = torch.full((1,), 0.5).to(get_device())\n"),
+    "by a name": ('here = "cuda"\nhalf = torch.full((1,), 0.5).to(here)\n', "half = torch.full((1,), 0.5).to(get_device())\n"),
+    "as it is made": ('half = torch.full((1,), 0.5, device="cuda")\n', "half = torch.full((1,), 0.5, device=get_device())\n"),
+    "where there is a GPU": (
+        "half = torch.full((1,), 0.5)\nif torch.cuda.is_available():\n    half = half.cuda()\n",
+        "    half = half.to(get_device())\n",
+    ),
+    "in a function": (
+        "def on_gpu(x):\n    return x.cuda()\n\n\nhalf = on_gpu(torch.full((1,), 0.5))\n",
+        "    return x.to(get_device())\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("title", _AT_IMPORT)
+def test_what_a_module_places_as_it_is_imported_is_on_this_ranks_device(tmp_path: Path, title: str) -> None:
+    before, after = _AT_IMPORT[title]
+    (tmp_path / "scaling.py").write_text(f"import torch\n\n{before}")
+    train = textwrap.indent(TRAINING.replace("data.to(here)", "data.to(here) * half").replace("(here)", '("cuda")'), "    ")
+    text = f"from scaling import half\n\n\ndef main():\n{train}\n\nif __name__ == '__main__':\n    main()\n"
+    done = _converted(tmp_path, text)
+    assert done.exit_code == 0, done.findings
+    (module,) = (module for module in done.edited if module.path.name == "scaling.py")
+    assert after in module.code
+    verdict = _verified(tmp_path, text)
+    assert [row for row in verdict.rows if row.holds is False] == [], verdict.output
+
+
 CHOSEN = """\
 import os
 

@@ -138,8 +138,8 @@ def _of_call(context: Context, devices: Devices, node: ast.Call) -> Iterator[Cha
         if given is not None and _is_mapped(context, devices, given):
             yield _to_rank_device(context, given)
     elif isinstance(func, ast.Attribute) and func.attr == "cuda" and not paths:
-        own = any(isinstance(o, (Func, Class)) for o in run.value(func).objs)
-        if not own and not _is_loading(context, node) and not _where_there_is_one(context, node):
+        early = node in context.once(_placed_at_import)
+        if early or (not _own(context, func) and not _is_loading(context, node) and not _where_there_is_one(context, node)):
             yield _moved(context, node, func)
     elif given is not None and devices.is_of_rank(given):
         return
@@ -149,8 +149,15 @@ def _of_call(context: Context, devices: Devices, node: ast.Call) -> Iterator[Cha
         yield from _block(context, node, given)
     elif "torch.device" in paths:
         yield from _device(context, devices, node)
+    elif given is not None and node in context.once(_placed_at_import):
+        yield Change(CODE, _WHY, context.tree.shown, given, (Replace(given, context.names["device"]),), needs=("device",))
     elif given is not None and _takes_device(context, devices, node, given):
         yield _to_rank_device(context, given)
+
+
+def _own(context: Context, func: ast.expr) -> bool:
+    """Whether a method is the script's own."""
+    return any(isinstance(o, (Func, Class)) for o in context.facts.after.value(func).objs)
 
 
 def _change(context: Context, node: ast.expr, *edits: Edit, why: str = _WHY, imports: tuple[str, ...] = ()) -> Change:
@@ -333,6 +340,21 @@ def _used_at_import(context: Context) -> set[ast.AST]:
     return {o.node for g in given for o in run.value(g).instances() if o.path == "torch.device" and not context.is_cpu(o)}
 
 
+def _placed_at_import(context: Context) -> set[ast.AST]:
+    """The calls that put something on "cuda" as a module is imported: ranks have not chosen theirs by then."""
+    run, devices, found = context.facts.after, Devices(context.facts), set[ast.AST]()
+    for call in run.trace.calls:
+        if not call.stack or not isinstance(call.stack[0], ast.Module) or not isinstance(call.node, ast.Call):
+            continue
+        func, given = call.node.func, devices.given(call.node)
+        moved = isinstance(func, ast.Attribute) and func.attr == "cuda" and not call.func.paths() and not _own(context, func)
+        if given is None and moved:
+            found.add(call.node)
+        elif given is not None and "torch.device" not in call.func.paths():
+            found |= {call.node for o in run.value(given).objs if isinstance(o, Lit) and o.value == "cuda"}
+    return found
+
+
 def _is_indexed(devices: Devices, node: ast.expr) -> bool:
     """Whether an expression names a device by its number."""
     if _is_one(node) or (isinstance(node, ast.Constant) and isinstance(node.value, int)):
@@ -364,14 +386,15 @@ _NAMING = (ast.Constant, ast.Call, ast.BinOp, ast.JoinedStr)
 def _elsewhere(context: Context, devices: Devices) -> Iterator[Finding]:
     """Device indices in the modules that are not edited."""
     visited = context.facts.after.trace.visited
-    for tree in context.facts.trees.values():
-        if tree in context.tree.trees:
+    for name, tree in context.facts.trees.items():
+        if tree in context.tree.trees or context.facts.project.is_ours(name):
             continue
         reported: set[ast.stmt] = set()
         for node in tree.of(*_NAMING):
             if (statement := tree.statement(node)) not in visited or statement in reported:
                 continue
-            if _names_one(context, devices, node) or node in context.once(_used_at_import):
+            early = node in context.once(_used_at_import) or node in context.once(_placed_at_import)
+            if early or _names_one(context, devices, node):
                 reported.add(statement)
                 why = f"{ast.unparse(node)} is the same device on every rank"
                 yield context.manual(CODE, node, why, 'the device of the model, or plain "cuda"')
