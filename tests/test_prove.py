@@ -485,6 +485,35 @@ def test_what_ranks_draw_alike_is_what_the_original_draws(folder: Path) -> None:
     assert len(verdict.pair.single.first.steps) == 22
 
 
+_SEVERAL = """\
+import torch
+import torch.nn as nn
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+x = torch.sin(torch.arange(352.0) ** 1.5).view(44, 8)
+model = nn.Linear(8, 8)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for epoch in range(1):
+    for (a,) in DataLoader(TensorDataset(x), batch_size=4, shuffle=True):
+        out = model(a)
+        guesses = out + 0.1 * torch.randn(3, a.size(0), 8)
+        guesses = guesses + 0.1 * torch.rand((3, len(a), 1)).repeat(1, 1, 8) + 0.1 * torch.empty((3, len(a), 8)).normal_()
+        loss = ((guesses - a) ** 2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def test_each_row_has_noise_of_its_own_however_often_it_is_drawn(folder: Path) -> None:
+    (folder / "train.py").write_text(_SEVERAL)
+    conversion = ddpify.convert(Path("train.py"))
+    assert conversion.exit_code == 0, conversion.findings
+    _, verdict = prove(conversion, Path("train.py"), Setting(sys.executable, 2, 0, 120.0, True))
+    assert verdict.status == "holds", verdict.rows
+
+
 def test_nothing_runs_unless_it_is_asked_for(folder: Path) -> None:
     (folder / "train.py").write_text("open('started', 'w')\n" + _SCRIPT)
     assert _command().returncode == 1

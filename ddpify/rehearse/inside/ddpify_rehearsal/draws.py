@@ -128,9 +128,9 @@ def _drawn(call: Call, name: str, args: tuple[Any, ...], kwargs: dict[str, Any])
     if rows and _scope is None and not any(isinstance(a, torch.nn.Parameter) for a in (*args, *kwargs.values())):
         if name == "randperm" and args == (rows,):
             return _permuted(call, rows, kwargs)
-        parts = _sliced(name, args, kwargs, rows)
-        if parts is not None:
-            return _by_rows(call, name, args, parts)
+        for axis in (0, 1):
+            if (parts := _sliced(name, args, kwargs, rows, axis)) is not None:
+                return _by_rows(call, name, args, parts, axis)
     if _trains and not rows and _scope is None:
         record.condition("no_rows")
     what = (_scope or torch.initial_seed(), name, _sizes(args, kwargs))
@@ -154,35 +154,39 @@ def _seeded(key: Any, call: Call, *args: Any, **kwargs: Any) -> Any:
         put(state)
 
 
-def _sliced(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], rows: int) -> Any:
-    """How the arguments become those of one row; None where the draw is not one for each row of the batch."""
+def _sliced(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], rows: int, axis: int) -> Any:
+    """How the arguments become those of one row; None where the draw is not one for each row of the batch, which lie along an axis.
+
+    That may be the second one of three or more: several draws for each row.
+    """
     found = False
+
+    def is_of_rows(shape: Any) -> bool:
+        return len(shape) > 2 * axis and all(isinstance(n, int) for n in shape) and shape[axis] == rows
 
     def one(value: Any, size: bool, i: int) -> Any:
         nonlocal found
-        if isinstance(value, torch.Tensor) and value.dim() and value.shape[0] == rows:
+        if isinstance(value, torch.Tensor) and is_of_rows(value.shape):
             found = True
-            return value[i : i + 1]
-        if size and isinstance(value, (tuple, list)) and len(value) and value[0] == rows and all(isinstance(v, int) for v in value):
+            return value.narrow(axis, i, 1)
+        if size and isinstance(value, (tuple, list)) and is_of_rows(value):
             found = True
-            return (1, *value[1:])
+            return (*value[:axis], 1, *value[axis + 1 :])
         return value
 
     sized = name in ("rand", "randn", "randint", "normal", "binomial", "poisson")
     flat = name in ("rand", "randn") and bool(args) and all(isinstance(a, int) for a in args)
 
     def row(i: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        nonlocal found
         if flat:
-            found = found or args[0] == rows
-            return ((1, *args[1:]) if args[0] == rows else args), kwargs
+            return one(args, True, i), kwargs
         return tuple(one(a, sized, i) for a in args), {k: one(v, k == "size", i) for k, v in kwargs.items()}
 
     row(0)
     return row if found else None
 
 
-def _by_rows(call: Call, name: str, args: tuple[Any, ...], parts: Any) -> Any:
+def _by_rows(call: Call, name: str, args: tuple[Any, ...], parts: Any, axis: int) -> Any:
     record.condition("noise")
     shape = _sizes(*parts(0))
     key = ("row", name, shape)
@@ -196,7 +200,7 @@ def _by_rows(call: Call, name: str, args: tuple[Any, ...], parts: Any) -> Any:
             drawn.append(_seeded((_steps, *key, _counts[key], sample, seen[sample]), call, *some, **named))
     if name.endswith("_"):
         return args[0]
-    out = torch.cat([d.detach() if d.is_leaf else d for d in drawn])
+    out = torch.cat([d.detach() if d.is_leaf else d for d in drawn], axis)
     return out.requires_grad_() if any(d.requires_grad and d.is_leaf for d in drawn) else out
 
 
