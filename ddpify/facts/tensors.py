@@ -419,6 +419,8 @@ def attribute(run: Interpreter, base: Value, name: str, node: ast.AST | None) ->
 def length(run: Interpreter, value: Value, dim: Value, node: ast.AST) -> Value:
     """`x.size(dim)`, `x.shape[dim]`."""
     scales: dict[Scale | None, Scale] = {"count": "sample", "sum": "chosen", "sample": "sample", "chosen": "chosen"}
+    if value.scale == "other" and not value.objs and any(isinstance(o, Lit) and o.value == 0 for o in dim.objs):
+        return Value(frozenset(), value.origins, "other")
     x = Argument(scales.get(value.scale), value.shape or Shape(Base(value)))
     found = rows.size(x, argument(run, dim))
     return value_of(run, found, node, value.origins)

@@ -29,13 +29,27 @@ def evaluate_subscript(run: Interpreter, node: ast.Subscript) -> Value:
     value = item(run, base, index, node)
     if _is_of_one_sample(index) and (value.scale in ROWS or (value.scale is None and value.of_kind("whole"))):
         value = Value(value.objs, without(value.origins, "index", PLACES), "other")
+    elif tensors.uneven([*_entries(index), base]) or _is_length_of_some(run, node, index):
+        value = Value(value.objs, value.origins, "other")
     run.events.append((Kind.READ, node, base, value))
     return value
 
 
 def _is_of_one_sample(index: Value) -> bool:
     """Whether an index is the number of one sample, in a loop over those of a rank."""
-    return any(v.of_kind(PLACES) and v.scale is None for v in (index, *(e for o in index.objs if isinstance(o, Tup) for e in o.entries)))
+    return any(v.of_kind(PLACES) and v.scale is None for v in _entries(index))
+
+
+def _entries(index: Value) -> list[Value]:
+    """An index, and what is in it where it is a tuple."""
+    return [index, *(e for o in index.objs if isinstance(o, Tup) for e in o.entries)]
+
+
+def _is_length_of_some(run: Interpreter, node: ast.Subscript, index: Value) -> bool:
+    """Whether it is `x.shape[0]` of rows of which it is not known how they depend on the number of samples."""
+    sizes = isinstance(node.value, ast.Attribute) and node.value.attr == "shape" and literal(index) == 0
+    of = run.trace.values.get(node.value.value, NOTHING) if isinstance(node.value, ast.Attribute) else NOTHING
+    return sizes and of.scale == "other" and not of.objs
 
 
 def _of_steps(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Value:

@@ -46,6 +46,12 @@ def rounded(use: Use) -> Value:
     return Value(value.objs, value.origins, "other", value.shape) if lost else value
 
 
+def curved(use: Use) -> Value:
+    """`math.log(n)`, `math.sqrt(n)`: of a rank's number of samples, this is no part of what it is of all ranks'."""
+    value = use.mixed
+    return Value(value.objs, value.origins, "other") if value.scale == "count" else value
+
+
 def added_up(use: Use) -> Value:
     """`sum(values)`."""
     if not use.args:
@@ -88,6 +94,8 @@ def length(use: Use) -> Value:
     origins = without(value.origins, "random", "drawn", *(["index"] if listed else []))  # those of what is in it, not of how much there is
     if value.scale == "chosen" or (value.scale == "sample" and value.objs and value.of_kind("decided")):  # some of the samples
         return Value(frozenset(), origins | lengths, "sum")
+    if value.scale == "other" and not value.objs:
+        return Value(frozenset(), origins, "other")
     one_row_each = bool(value.objs) and (value.shape is None or value.shape.base not in value.objs)  # entries are rows, not one row
     return Value(frozenset(), origins | lengths, "count" if value.scale == "sample" and not one_row_each else None)
 

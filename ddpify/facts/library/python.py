@@ -22,7 +22,8 @@ def _environment(use: Use) -> Value | None:
 
 
 _ASKED_OR_SHOWN = "isinstance hasattr callable issubclass type id print".split()
-_COMBINED = "any all pow divmod input repr format dir locals chr ord".split()
+_COMBINED = "any all divmod input repr format dir locals chr ord".split()
+_CURVED = ("pow", *(f"math.{name}" for name in "log log2 log10 log1p exp expm1 sqrt pow tanh sin cos".split()))
 _COMPUTED = "math os time json sys re shutil pathlib copy string glob itertools operator datetime".split()
 _CLOCKS = """
     time.time time.time_ns time.perf_counter time.monotonic time.process_time timeit.default_timer time.strftime time.ctime time.asctime
@@ -35,6 +36,7 @@ ROWS: dict[str, Rule] = {
     **dict.fromkeys(("float", "bool"), numbers.converted),
     **dict.fromkeys(("str", "json.dumps", "pickle.dumps", "pprint.pformat"), numbers.text),
     **dict.fromkeys(("int", "round", "abs"), numbers.rounded),
+    **dict.fromkeys(_CURVED, numbers.curved),
     "len": numbers.length,
     "sum": numbers.added_up,
     "max": partial(numbers.extreme, scale="largest"),
