@@ -4255,3 +4255,72 @@ def post(url, data, timeout):
 """
     },
 )
+
+SCRIPTS |= {
+    "a file that is written, read by all and taken away again, in each epoch": Script(
+        """
+        import os
+
+
+        def score(epoch):
+            with torch.no_grad():
+                answers = model(x).argmax(1)
+            with open("answers.txt", "w") as file:
+                for answer, wanted in zip(answers.tolist(), y.tolist()):
+                    file.write(f"{answer} {wanted}\\n")
+            given = [line.split()[0] for line in open("answers.txt").read().splitlines()]
+            wanted = [line.split()[1] for line in open("answers.txt").read().splitlines()]
+            right = sum(one == other for one, other in zip(given, wanted))
+            with open(f"score{epoch}.txt", "w") as file:
+                file.write(f"{right}\\n")
+            os.remove("answers.txt")
+            return right
+
+
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for rows, wanted in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(rows), wanted).backward()
+                optimizer.step()
+            print("right", score(epoch))
+        """,
+        same=("right",),
+    ),
+    "a list of runs that is read, and written anew with one more": Script(
+        """
+        import json
+        import os
+
+
+        class Runs:
+            def __init__(self, path):
+                self.path, self.runs = path, []
+                if os.path.exists(path):
+                    self.runs = json.load(open(path))
+
+            def add(self, loss):
+                self.runs.append({"loss": round(loss, 4)})
+                with open(self.path, "w") as file:
+                    json.dump(self.runs, file)
+
+
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            total = 0.0
+            for rows, wanted in loader:
+                optimizer.zero_grad()
+                loss = F.cross_entropy(model(rows), wanted)
+                loss.backward()
+                optimizer.step()
+                total += loss.item()
+        runs = Runs("runs.json")
+        runs.add(total / len(loader))
+        """,
+        files={"runs.json": "[]"},
+    ),
+}

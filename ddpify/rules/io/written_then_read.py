@@ -2,7 +2,8 @@
 
 What it does: a barrier before all ranks read what rank 0 alone has written earlier in the same run: a checkpoint, an array, a table, a log.
     The same where rank 0 empties a folder that all ranks then make again; where they ask first whether it is there, they ask rank 0.
-Why: rank 0 is still writing while the others look for the file.
+    And a barrier after all ranks have read what rank 0 then removes or writes anew, before any step holds it up.
+Why: rank 0 is still writing while the others look for the file, or has it changed before they have read it.
 Safety: safe where every rank comes to the read; MANUAL under a condition that ranks may not share. Paths that are known to differ, and
     reads on rank 0 alone, need no barrier.
 References: https://docs.pytorch.org/docs/stable/notes/ddp.html (save and load checkpoints)
@@ -95,6 +96,20 @@ EXAMPLES: tuple[Example, ...] = (
         frame="start",
     ),
     Example(
+        "a file that is taken away once it is read",
+        'np.save("ones.npy", np.ones(3))\n'
+        'ones = np.load("ones.npy")\n'
+        'os.remove("ones.npy")\n',
+        "if rank == 0:\n"
+        '    np.save("ones.npy", np.ones(3))\n'
+        "dist.barrier()\n"
+        'ones = np.load("ones.npy")\n'
+        "dist.barrier()\n"
+        "if rank == 0:\n"
+        '    os.remove("ones.npy")\n',
+        frame="start",
+    ),
+    Example(
         "two files that are written before the training, of which a data set reads one for each sample",
         "class Files(Dataset):\n"
         "    def __len__(self):\n"
@@ -155,6 +170,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     for touch in touched:
         if touch.kind == "look" and context.facts.is_edited(touch.call.node):
             yield from _existence_checks(context, files, touch)
+    yield from _after_reads(context, files, placed)
     if _samples_are_read(context):
         yield from _prepared(context, files, placed)
 
@@ -172,6 +188,42 @@ def _before_reads(context: Context, files: _Files, placed: dict[ast.stmt, list[i
         if where not in placed:
             yield _barrier(context, files, touch, where, before)
         placed.setdefault(where, []).append(touch.call.order)
+
+
+def _after_reads(context: Context, files: _Files, placed: Mapping[ast.stmt, list[int]]) -> Iterator[Change | Finding]:
+    """A barrier after what all ranks read, before rank 0 removes that file or writes it anew; training steps would hold it up, too."""
+    done: dict[ast.stmt, int] = {}
+    for change in files.alone:
+        named = files.paths.of(change) - {disk.ANY}
+        before = [t for t in files.touched if t.kind == "read" and t.call.order < change.call.order and named & files.paths.of(t)]
+        read = max((t for t in before if _by_all(context, t)), key=lambda t: t.call.order, default=None)
+        if read is None or _held_up(context, files, read, change, [*placed.values(), list(done.values())]):
+            continue
+        where = _place(context, read, [change])
+        if where is None or where in done or _barrier_beside(context, where, 1):
+            continue
+        asked = _tests_above(context, read, where).intersection(_asked_in_turn(context, files, read))
+        if asked or isinstance(where, ast.Return) or _lazily(context, where, read) or in_turns(context, where) != [where]:
+            continue
+        if same_on_all_ranks(context, read.call.tests):
+            done[where] = read.call.order + 1
+            edit = InsertAfter(where, f"{context.names['dist']}.barrier()")
+            yield Change(CODE, "rank 0 waits until all ranks have read what it changes next", context.tree.shown, where, (edit,))
+
+
+def _tests_above(context: Context, touch: Touch, where: ast.stmt) -> set[ast.AST]:
+    """What is asked in the conditions on the way to a statement, of the functions that lead to it and of its own."""
+    within = set(ast.walk(where))
+    above = [*itertools.takewhile(lambda n: n not in within, touch.call.stack), where]
+    trees = ((context.facts.tree_of(n), n) for n in above if not isinstance(n, ast.Module))
+    return {n for tree, node in trees for up in tree.ancestors(node) if isinstance(up, (ast.If, ast.While)) for n in ast.walk(up.test)}
+
+
+def _held_up(context: Context, files: _Files, read: Touch, change: Touch, placed: Sequence[Sequence[int]]) -> bool:
+    """Whether rank 0 waits for the others anyway between a read and a change: at a barrier, or in a training step."""
+    trained = (loop.backward.order for loop in context.facts.loops)
+    orders = (*trained, *(b.order for b in files.barriers), *itertools.chain(*placed))
+    return any(read.call.order < order <= change.call.order for order in orders)
 
 
 def _samples_are_read(context: Context) -> bool:
@@ -447,7 +499,8 @@ def _fenced(context: Context, files: _Files, earlier: Touch, touch: Touch, place
         return True
     frames = (context.tree.statement(n) for n in (*touch.call.stack, touch.call.node) if context.facts.is_edited(n))
     passed = {s for statement in frames for s in _passed(context, statement, False)}
-    return any(earlier.call.last < order < touch.call.order for where, orders in placed.items() if where in passed for order in orders)
+    written = earlier.call.order if touch.call.order < earlier.call.last else earlier.call.last  # in the same round of a loop
+    return any(written < order < touch.call.order for where, orders in placed.items() if where in passed for order in orders)
 
 
 def _passed(context: Context, here: ast.stmt, round_only: bool) -> set[ast.stmt]:
