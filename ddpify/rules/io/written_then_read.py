@@ -51,6 +51,11 @@ EXAMPLES: tuple[Example, ...] = (
         frame="end",
     ),
     Example(
+        "two files of other runs",
+        'ones, twos = np.load("ones.npy"), np.load("twos.npy")\n',
+        frame="start",
+    ),
+    Example(
         "a question asked and answered before anything is written",
         'there = os.path.exists("names.npy")\n',
         frame="start",
@@ -196,7 +201,8 @@ def _after_reads(context: Context, files: _Files, placed: Mapping[ast.stmt, list
     for change in files.alone:
         named = files.paths.of(change) - {disk.ANY}
         before = [t for t in files.touched if t.kind == "read" and t.call.order < change.call.order and named & files.paths.of(t)]
-        read = max((t for t in before if _by_all(context, t)), key=lambda t: t.call.order, default=None)
+        before = [t for t in before if _by_all(context, t) and not _in_other_branch(context, t.call, change.call)]
+        read = max(before, key=lambda t: t.call.order, default=None)
         if read is None or _held_up(context, files, read, change, [*placed.values(), list(done.values())]):
             continue
         where = _place(context, read, [change])
