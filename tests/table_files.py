@@ -4324,3 +4324,31 @@ SCRIPTS |= {
         files={"runs.json": "[]"},
     ),
 }
+
+SCRIPTS |= {
+    "links to the newest and the first checkpoint": Script(
+        """
+        import os
+        from pathlib import Path
+
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        folder = Path("saved")
+        folder.mkdir(exist_ok=True)
+        newest = folder / "newest.pt"
+        for epoch in range(3):
+            for rows, wanted in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(rows), wanted).backward()
+                optimizer.step()
+            path = folder / f"model{epoch}.pt"
+            torch.save(model.state_dict(), path)
+            if newest.exists():
+                newest.unlink()
+            newest.symlink_to(path.name)
+            if epoch == 0:
+                os.symlink("model0.pt", folder / "first.pt")
+        """,
+    ),
+}
