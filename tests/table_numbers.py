@@ -4743,3 +4743,29 @@ SCRIPTS |= {
         files={"saved/stop2": ""},
     ),
 }
+
+SCRIPTS |= {
+    "an accuracy of what was seen so far, shown in the loop, and one of all after it": Script(
+        """
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        count = len(loader.dataset)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            right, seen = 0, 0.0
+            for rows, wanted in loader:
+                optimizer.zero_grad()
+                output = model(rows)
+                F.cross_entropy(output, wanted).backward()
+                optimizer.step()
+                right += output.argmax(1).eq(wanted).sum().item()
+                seen += torch.ones(len(rows)).sum().item()
+                share = seen / count
+                so_far = seen / count
+                print("so far", so_far)
+            print("shown at last", share)
+            print("right", right / count)
+        """,
+        same=("so far", "shown", "right"),
+    ),
+}
