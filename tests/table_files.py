@@ -4352,3 +4352,31 @@ SCRIPTS |= {
         """,
     ),
 }
+
+SCRIPTS |= {
+    "a folder of an experiment that must be a new one": Script(
+        """
+        import os
+        import time
+
+        name = "first"
+        if int(os.environ.get("RANK", 0)) == 1:
+            time.sleep(0.5)  # as of a rank that starts later
+        if not os.path.exists("logs"):
+            os.makedirs(os.path.join("logs", name))
+        elif name in os.listdir("logs"):
+            raise FileExistsError(f"{name} is there already")
+        else:
+            os.makedirs(os.path.join("logs", name))
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for rows, wanted in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(rows), wanted).backward()
+                optimizer.step()
+        torch.save(model.state_dict(), os.path.join("logs", name, "model.pt"))
+        """,
+    ),
+}
