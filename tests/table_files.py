@@ -4380,3 +4380,49 @@ SCRIPTS |= {
         """,
     ),
 }
+
+SCRIPTS |= {
+    "a module that opens a log in a new folder, before rows are read from a file that settings name": Script(
+        """
+        import json
+        import os
+
+        from log import get_logger
+
+        settings = {"rows": "rows.txt"}
+        if os.path.exists("settings.json"):
+            settings = json.load(open("settings.json"))
+        logger = get_logger("run-" + os.path.splitext(settings["rows"])[0])
+        logger.info("starts")
+        names = [line.strip() for line in open(settings["rows"])]
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for rows, wanted in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(rows), wanted).backward()
+                optimizer.step()
+            logger.info("%d names, epoch %d", len(names), epoch)
+        """,
+        files={
+            "rows.txt": "one\ntwo\n",
+            "log.py": """
+import logging
+import os
+
+
+def get_logger(name, path=None):
+    if not os.path.exists("logs"):
+        os.makedirs("logs")
+    if path is None:
+        path = os.path.join("logs", f"{name}.log")
+    logger = logging.getLogger(name)
+    if not logger.handlers:
+        logger.addHandler(logging.FileHandler(path, "w", "utf-8"))
+        logger.setLevel(logging.INFO)
+    return logger
+""",
+        },
+    ),
+}

@@ -224,7 +224,7 @@ def _after_reads(context: Context, files: _Files, placed: Mapping[ast.stmt, list
         if read is None or _held_up(context, files, read, change, [*placed.values(), list(done.values())]):
             continue
         where = _place(context, read, [change])
-        if where is None or where in done or _barrier_beside(context, where, 1):
+        if where is None or where in done or _within(where, change) or _barrier_beside(context, where, 1):
             continue
         asked = _tests_above(context, read, where).intersection(_asked_in_turn(context, files, read))
         if asked or isinstance(where, ast.Return) or _lazily(context, where, read) or in_turns(context, where) != [where]:
