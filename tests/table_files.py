@@ -4426,3 +4426,35 @@ def get_logger(name, path=None):
         },
     ),
 }
+
+SCRIPTS |= {
+    "settings printed before the main block, beside a module that prints": Script(
+        """
+        from rows import read
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--epochs", type=int, default=3)
+        args = parser.parse_args()
+        print("epochs", args.epochs)
+
+
+        def main():
+            loader = DataLoader(TensorDataset(*read(x, y)), batch_size=8, shuffle=True)
+            model = nn.Linear(8, 2)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for epoch in range(args.epochs):
+                for rows, wanted in loader:
+                    optimizer.zero_grad()
+                    F.cross_entropy(model(rows), wanted).backward()
+                    optimizer.step()
+                print("epoch", epoch)
+
+
+        if __name__ == "__main__":
+            print("starts")
+            main()
+        """,
+        same=("epochs", "epoch"),
+        files={"rows.py": "def read(x, y):\n    print(len(x), 'rows')\n    return x[:40], y[:40]\n"},
+    ),
+}
