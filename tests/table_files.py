@@ -4255,3 +4255,206 @@ def post(url, data, timeout):
 """
     },
 )
+
+SCRIPTS |= {
+    "a file that is written, read by all and taken away again, in each epoch": Script(
+        """
+        import os
+
+
+        def score(epoch):
+            with torch.no_grad():
+                answers = model(x).argmax(1)
+            with open("answers.txt", "w") as file:
+                for answer, wanted in zip(answers.tolist(), y.tolist()):
+                    file.write(f"{answer} {wanted}\\n")
+            given = [line.split()[0] for line in open("answers.txt").read().splitlines()]
+            wanted = [line.split()[1] for line in open("answers.txt").read().splitlines()]
+            right = sum(one == other for one, other in zip(given, wanted))
+            with open(f"score{epoch}.txt", "w") as file:
+                file.write(f"{right}\\n")
+            os.remove("answers.txt")
+            return right
+
+
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for rows, wanted in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(rows), wanted).backward()
+                optimizer.step()
+            print("right", score(epoch))
+        """,
+        same=("right",),
+    ),
+    "a list of runs that is read, and written anew with one more": Script(
+        """
+        import json
+        import os
+
+
+        class Runs:
+            def __init__(self, path):
+                self.path, self.runs = path, []
+                if os.path.exists(path):
+                    self.runs = json.load(open(path))
+
+            def add(self, loss):
+                self.runs.append({"loss": round(loss, 4)})
+                with open(self.path, "w") as file:
+                    json.dump(self.runs, file)
+
+
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            total = 0.0
+            for rows, wanted in loader:
+                optimizer.zero_grad()
+                loss = F.cross_entropy(model(rows), wanted)
+                loss.backward()
+                optimizer.step()
+                total += loss.item()
+        runs = Runs("runs.json")
+        runs.add(total / len(loader))
+        """,
+        files={"runs.json": "[]"},
+    ),
+}
+
+SCRIPTS |= {
+    "links to the newest and the first checkpoint": Script(
+        """
+        import os
+        from pathlib import Path
+
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        folder = Path("saved")
+        folder.mkdir(exist_ok=True)
+        newest = folder / "newest.pt"
+        for epoch in range(3):
+            for rows, wanted in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(rows), wanted).backward()
+                optimizer.step()
+            path = folder / f"model{epoch}.pt"
+            torch.save(model.state_dict(), path)
+            if newest.exists():
+                newest.unlink()
+            newest.symlink_to(path.name)
+            if epoch == 0:
+                os.symlink("model0.pt", folder / "first.pt")
+        """,
+    ),
+}
+
+SCRIPTS |= {
+    "a folder of an experiment that must be a new one": Script(
+        """
+        import os
+        import time
+
+        name = "first"
+        if int(os.environ.get("RANK", 0)) == 1:
+            time.sleep(0.5)  # as of a rank that starts later
+        if not os.path.exists("logs"):
+            os.makedirs(os.path.join("logs", name))
+        elif name in os.listdir("logs"):
+            raise FileExistsError(f"{name} is there already")
+        else:
+            os.makedirs(os.path.join("logs", name))
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for rows, wanted in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(rows), wanted).backward()
+                optimizer.step()
+        torch.save(model.state_dict(), os.path.join("logs", name, "model.pt"))
+        """,
+    ),
+}
+
+SCRIPTS |= {
+    "a module that opens a log in a new folder, before rows are read from a file that settings name": Script(
+        """
+        import json
+        import os
+
+        from log import get_logger
+
+        settings = {"rows": "rows.txt"}
+        if os.path.exists("settings.json"):
+            settings = json.load(open("settings.json"))
+        logger = get_logger("run-" + os.path.splitext(settings["rows"])[0])
+        logger.info("starts")
+        names = [line.strip() for line in open(settings["rows"])]
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for rows, wanted in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(rows), wanted).backward()
+                optimizer.step()
+            logger.info("%d names, epoch %d", len(names), epoch)
+        """,
+        files={
+            "rows.txt": "one\ntwo\n",
+            "log.py": """
+import logging
+import os
+
+
+def get_logger(name, path=None):
+    if not os.path.exists("logs"):
+        os.makedirs("logs")
+    if path is None:
+        path = os.path.join("logs", f"{name}.log")
+    logger = logging.getLogger(name)
+    if not logger.handlers:
+        logger.addHandler(logging.FileHandler(path, "w", "utf-8"))
+        logger.setLevel(logging.INFO)
+    return logger
+""",
+        },
+    ),
+}
+
+SCRIPTS |= {
+    "settings printed before the main block, beside a module that prints": Script(
+        """
+        from rows import read
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--epochs", type=int, default=3)
+        args = parser.parse_args()
+        print("epochs", args.epochs)
+
+
+        def main():
+            loader = DataLoader(TensorDataset(*read(x, y)), batch_size=8, shuffle=True)
+            model = nn.Linear(8, 2)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for epoch in range(args.epochs):
+                for rows, wanted in loader:
+                    optimizer.zero_grad()
+                    F.cross_entropy(model(rows), wanted).backward()
+                    optimizer.step()
+                print("epoch", epoch)
+
+
+        if __name__ == "__main__":
+            print("starts")
+            main()
+        """,
+        same=("epochs", "epoch"),
+        files={"rows.py": "def read(x, y):\n    print(len(x), 'rows')\n    return x[:40], y[:40]\n"},
+    ),
+}

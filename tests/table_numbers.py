@@ -4714,3 +4714,99 @@ SCRIPTS["what is added up from 0 on, with its sign turned"] = Script(
     """,
     same=("loss",),
 )
+
+SCRIPTS |= {
+    "a function that says by the loss whether to leave a batch out": Script(
+        """
+        import math
+
+
+        def is_broken(number):
+            if not math.isfinite(number):
+                return True
+            return False
+
+
+        x[6, 3] = float("nan")
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=False)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        left_out = 0
+        for epoch in range(4):
+            for rows, wanted in loader:
+                optimizer.zero_grad()
+                loss = F.cross_entropy(model(rows), wanted)
+                if is_broken(loss.item()):
+                    left_out += 1
+                    continue
+                loss.backward()
+                optimizer.step()
+        print("left out", left_out)
+        """,
+        same=("left out",),
+    ),
+    "a function that says by the clock or a file whether to save and stop": Script(
+        """
+        import os
+        import sys
+        import time
+
+
+        def is_late(folder, began, epoch):
+            if time.time() - began > 3600:
+                return True
+            return os.path.exists(os.path.join(folder, f"stop{epoch}"))
+
+
+        def save(folder, epoch):
+            path = os.path.join(folder, f"model{epoch}.pt")
+            torch.save(model.state_dict(), path)
+            return path
+
+
+        began = time.time()
+        os.makedirs("saved", exist_ok=True)
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        model = nn.Linear(8, 2)
+        if os.path.exists("saved/model0.pt"):
+            model.load_state_dict(torch.load("saved/model0.pt"))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(4):
+            for rows, wanted in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(rows), wanted).backward()
+                optimizer.step()
+            if is_late("saved", began, epoch):
+                print("saved", save("saved", epoch))
+                sys.exit(0)
+        """,
+        same=("saved",),
+        files={"saved/stop2": ""},
+    ),
+}
+
+SCRIPTS |= {
+    "an accuracy of what was seen so far, shown in the loop, and one of all after it": Script(
+        """
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        count = len(loader.dataset)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            right, seen = 0, 0.0
+            for rows, wanted in loader:
+                optimizer.zero_grad()
+                output = model(rows)
+                F.cross_entropy(output, wanted).backward()
+                optimizer.step()
+                right += output.argmax(1).eq(wanted).sum().item()
+                seen += torch.ones(len(rows)).sum().item()
+                share = seen / count
+                so_far = seen / count
+                print("so far", so_far)
+            print("shown at last", share)
+            print("right", right / count)
+        """,
+        same=("so far", "shown", "right"),
+    ),
+}

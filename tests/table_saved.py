@@ -423,3 +423,38 @@ SCRIPTS["the epoch whose file is read again, by a test with noise that each rank
     """,
     same=("weights",),
 )
+
+SCRIPTS |= {
+    f"a wrapper that a setting {asks} for, and a function that saves and is handed the settings": Script(
+        NET
+        + """
+parser = argparse.ArgumentParser()
+parser.add_argument("--several", action="store_true")
+parser.add_argument("--epochs", type=int, default=2)
+
+
+def fit(net, loader, args):
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(args.epochs):
+        for data, target in loader:
+            loss = F.cross_entropy(net(data), target)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        torch.save(net.state_dict(), "last.pt")
+    print("keys", sorted(torch.load("last.pt")))
+
+
+args = parser.parse_args()
+net = Net()
+if args.several:
+    net = nn.DataParallel(net)
+else:
+    net = net.to("cpu")
+fit(net, DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True), args)
+""",
+        same=("keys",),
+        args=("--several",) * (asks == "asks"),
+    )
+    for asks in ("asks", "could ask")
+}

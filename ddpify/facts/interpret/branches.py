@@ -313,7 +313,7 @@ def evaluate_compare(run: Interpreter, node: ast.Compare) -> Value:
 
 def _deciding(test: Value) -> frozenset[Origin]:
     """What a value owes to the condition under which it was chosen."""
-    return only(test.origins, "decided", "drawn") | {Origin("decided", of) for of in test.of_kind("batch")}
+    return only(test.origins, "decided", "drawn", "time") | {Origin("decided", of) for of in test.of_kind("batch")}
 
 
 def _sampler_of(node: ast.expr) -> bool:

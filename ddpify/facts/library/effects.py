@@ -27,7 +27,7 @@ _WRITES = """
     nibabel.save SimpleITK.WriteImage tifffile.imwrite skimage.io.imsave pydicom.dcmwrite
     soundfile.write torchaudio.save scipy.io.wavfile.write torchvision.io.write_png torchvision.io.write_jpeg torchvision.io.write_video
     safetensors.torch.save safetensors.torch.save_file safetensors.torch.save_model cv2.imwrite cv2.imwritemulti imageio matplotlib seaborn
-    shutil os.remove os.removedirs os.rename os.renames os.replace os.unlink os.rmdir os.system
+    shutil os.remove os.removedirs os.rename os.renames os.replace os.unlink os.rmdir os.symlink os.link os.system
     subprocess.call subprocess.check_call subprocess.run requests.post requests.put requests.patch requests.delete
     wandb torch_geometric.logging.init_wandb tensorboard_logger mlflow neptune comet_ml clearml
 """.split()
@@ -123,7 +123,7 @@ WRITING_METHODS = WRITTEN_TO_PATHS.union(
 )
 HANDLE_METHODS = frozenset(("write", "writelines", "writerow", "writerows"))
 DUMPS = frozenset(("json.dump", "yaml.dump", "yaml.safe_dump", "pickle.dump"))
-PATH_METHODS = frozenset(("write_text", "write_bytes", "touch", "unlink"))
+PATH_METHODS = frozenset(("write_text", "write_bytes", "touch", "unlink", "symlink_to", "hardlink_to"))
 SAME_FOR_ALL = frozenset(("get_rank", "get_world_size", "is_initialized", "is_available", "get_backend"))
 ADVANCING = frozenset("backward step zero_grad load_state_dict seed manual_seed shuffle all_reduce barrier broadcast compute".split())
 CHANGING = frozenset("append extend insert add update pop popleft popitem remove discard clear setdefault sort reverse appendleft".split())

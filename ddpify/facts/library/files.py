@@ -83,6 +83,8 @@ _FUNCTIONS = """
     remove os.remove 0 path
     remove os.unlink 0 path
     remove os.rmdir 0 path
+    write os.symlink 1 dst
+    write os.link 1 dst
     make os.makedirs 0 name
     make os.mkdir 0 name
     list os.listdir 0 path
@@ -94,6 +96,7 @@ _FUNCTIONS = """
     look os.path.isfile 0 path
     look os.path.isdir 0 path
     look os.path.lexists 0 path
+    look os.path.islink 0 path
 """
 # the functions of pandas that read the file at their first argument
 _READ_BY_PANDAS = "clipboard csv excel feather fwf gbq hdf html json orc parquet pickle sas spss sql stata table xml".split()
@@ -122,11 +125,11 @@ ONLY_THEIR_OWN = frozenset(("torch.load", "torch.jit.load", "numpy.load", "jobli
 
 # Methods: of a path, and of a table, a figure or a model that is written to one.
 OF_PATHS: dict[str, Kind] = {
-    **dict.fromkeys(("write_text", "write_bytes", "touch"), "write"),
+    **dict.fromkeys(("write_text", "write_bytes", "touch", "symlink_to", "hardlink_to"), "write"),
     **dict.fromkeys(("read_text", "read_bytes"), "read"),
     "mkdir": "make",
     "unlink": "remove",
-    **dict.fromkeys(("exists", "is_file", "is_dir"), "look"),
+    **dict.fromkeys(("exists", "is_file", "is_dir", "is_symlink"), "look"),
     "iterdir": "list",
 }
 # of a table, a figure, a map, a clip; `RENDERED` ones give a text where they are given no path

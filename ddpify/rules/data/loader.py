@@ -110,6 +110,11 @@ EXAMPLES: tuple[Example, ...] = (
         options=Options(whole_batches="never"),
     ),
     Example(
+        "a sampler that no loader has",
+        "order = torch.utils.data.RandomSampler(range(640))\n",
+        frame="start",
+    ),
+    Example(
         "a sampler that knows its rank",
         "class Turns(torch.utils.data.Sampler):\n"
         "    def __init__(self):\n"
@@ -221,6 +226,23 @@ EXAMPLES: tuple[Example, ...] = (
         "loader = DataLoader(train_set, batch_size=32, sampler=DistributedSampler(train_set))\n",
         frame="data",
         options=Options(batch_size="per-rank"),
+    ),
+    Example(
+        "two loaders that shuffle, side by side",
+        "import torch\n"
+        "from torch.utils.data import DataLoader\n"
+        "\n"
+        "first, second = torch.ones(640, 8).unsqueeze(1), torch.ones(640, 8).unsqueeze(1)\n"
+        "model = torch.nn.Linear(8, 8)\n"
+        "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+        "loader = DataLoader(first, batch_size=32, shuffle=True)\n"
+        "other = DataLoader(second, batch_size=32, shuffle=True)\n"
+        "for x, y in zip(loader, other):\n"
+        "    optimizer.zero_grad()\n"
+        "    torch.nn.functional.mse_loss(model(x), y).backward()\n"
+        "    optimizer.step()\n",
+        "loader = DataLoader(first, batch_size=per_rank(32), sampler=DistributedSampler(first))\n"
+        "other = DataLoader(second, batch_size=per_rank(32), sampler=DistributedSampler(second, seed=1))\n",
     ),
     Example(
         "options in a dictionary",

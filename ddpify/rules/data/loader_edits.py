@@ -107,7 +107,23 @@ def _distributed(site: LoaderCall, name: str, shuffles: bool) -> str:
     """The DistributedSampler over a data set that shuffles as the loader does, and drops what it drops."""
     shuffle = site.argument("shuffle")
     how = "" if shuffles else f", shuffle={site.source(shuffle)}" if shuffle is not None else ", shuffle=False"
-    return f"DistributedSampler({escaped(name)}{how}{site.dropping()})"
+    turn = _turn(site) if how != ", shuffle=False" else 0
+    return f"DistributedSampler({escaped(name)}{how}{f', seed={turn}' if turn else ''}{site.dropping()})"
+
+
+def _turn(site: LoaderCall) -> int:
+    """Which of the loaders that shuffle and train side by side this one is: with one seed, they would draw the same orders."""
+    trained = (loop.loaders for loop in site.context.facts.loops)
+    made = ({o.node for o in loaders if isinstance(o, New)} for loaders in trained)
+    beside = next((nodes for nodes in made if site.node in nodes), set())
+    nodes = {n for n in beside if isinstance(n, ast.Call) and site.context.facts.is_edited(n) and not _in_order(site, n)}
+    return [*site.context.tree.in_order(nodes), site.node].index(site.node)
+
+
+def _in_order(site: LoaderCall, node: ast.Call) -> bool:
+    """Whether a loader surely goes through its data in order."""
+    shuffle = argument(node, POSITIONS["shuffle"], "shuffle")
+    return shuffle is None or site.is_(shuffle, False)
 
 
 def _is_missing(test: ast.expr, expression: ast.expr) -> bool:

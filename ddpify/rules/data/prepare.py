@@ -18,6 +18,7 @@ from ddpify.facts import disk
 from ddpify.facts.barriers import waits
 from ddpify.facts.disk import Paths, Touch
 from ddpify.facts.fetched import CHECKING, fetches
+from ddpify.facts.library.effects import HANDLERS
 from ddpify.facts.model import Call, Class, Func, Obj
 from ddpify.facts.tree import inside, walk
 from ddpify.records import dataclass, field
@@ -218,7 +219,8 @@ def _worth_it(context: Context, paths: Paths, touched: list[Touch], node: ast.st
     guards = guards_of(context)
     if guards.guarded(node) or (guards.only_outputs(node) and in_turns(context, node) == [node]):
         return False
-    written = [t for c in calls if guards.effects.at.get(c.node) == "file" for t in disk.touches(c) if t.kind == "write"]
+    making = [c for c in calls if guards.effects.at.get(c.node) == "file" and not c.func.paths() & HANDLERS]  # a log prepares nothing
+    written = [t for c in making for t in disk.touches(c) if t.kind == "write"]
     if isinstance(node, ast.If):  # of what is looked for, or in the folder that is
         looked = [paths.of(t) for t in tests_existence(context, node.test)]
         written = [t for t in written if any(disk.may_hold(path, paths.of(t)) for path in looked)]

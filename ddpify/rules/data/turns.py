@@ -52,6 +52,8 @@ def calls_under(context: Context, statement: ast.stmt) -> list[Call]:
 def free(context: Context, node: ast.stmt, calls: list[Call]) -> bool:
     """Whether every rank comes to a statement, and nothing in it trains or waits for other ranks."""
     facts, guards = context.facts, guards_of(context)
+    if not context.assumed.replicated_branches.isdisjoint(inside(node)):
+        return False  # all ranks ask rank 0 there
     if guards.guarded(node) or _before_the_group(context, node, calls) or _led_by_rank_zero(context, node, calls):
         return False
     for call in calls:

@@ -155,7 +155,7 @@ class Guards:
 
     def silenced(self, call: ast.Call) -> bool:
         """Whether the set-up closes what a call prints to on other ranks."""
-        if self.effects.at.get(call) != "print":
+        if self.effects.at.get(call) != "print" or self._before_set_up(call):
             return False
         func = self.run.value(call.func)
         paths = {*func.paths(), *(m.path for m in map(maker, func.objs) if m is not None)}
@@ -163,6 +163,12 @@ class Guards:
             return self.quiet_logging
         to_stdout = not any(p.startswith(("sys.stderr", "loguru.")) for p in paths) and not any(k.arg == "file" for k in call.keywords)
         return self.quiet and to_stdout
+
+    def _before_set_up(self, call: ast.Call) -> bool:
+        """Whether a call is made before the main block, in which the set-up may be."""
+        main, entry = self.context.main_block, self.context.tree.trees[0]
+        first = [(*c.stack, c.node)[0] for c in self.run.calls(call)]
+        return main is not None and any(n in entry.parent and main not in entry.ancestors(n) for n in first)
 
     def only_outputs(self, statement: ast.stmt) -> bool:
         """Whether a simple or compound statement has no side effect but output and files."""

@@ -2,7 +2,9 @@
 
 What it does: a barrier before all ranks read what rank 0 alone has written earlier in the same run: a checkpoint, an array, a table, a log.
     The same where rank 0 empties a folder that all ranks then make again; where they ask first whether it is there, they ask rank 0.
-Why: rank 0 is still writing while the others look for the file.
+    Where the script ends by what it finds there, and a rank may make just that, all ranks ask rank 0.
+    And a barrier after all ranks have read what rank 0 then removes or writes anew, before any step holds it up.
+Why: rank 0 is still writing while the others look for the file, or has it changed before they have read it.
 Safety: safe where every rank comes to the read; MANUAL under a condition that ranks may not share. Paths that are known to differ, and
     reads on rank 0 alone, need no barrier.
 References: https://docs.pytorch.org/docs/stable/notes/ddp.html (save and load checkpoints)
@@ -15,7 +17,7 @@ import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from ddpify.edits import Edit, InsertAfter, InsertBefore, Replace
-from ddpify.facts import disk
+from ddpify.facts import disk, library
 from ddpify.facts.disk import Paths, Touch
 from ddpify.facts.model import NOTHING, Call, Class, Func, Value, join
 from ddpify.facts.tree import calls_in, last_name, names_read, walked
@@ -48,6 +50,17 @@ EXAMPLES: tuple[Example, ...] = (
         "a text beside others that are written",
         'settings = open("settings.txt").read().split()\n',
         frame="end",
+    ),
+    Example(
+        "two files of other runs",
+        'ones, twos = np.load("ones.npy"), np.load("twos.npy")\n',
+        frame="start",
+    ),
+    Example(
+        "a folder that must be there",
+        'if not os.path.isdir("data"):\n'
+        '    raise FileNotFoundError("data")\n',
+        frame="start",
     ),
     Example(
         "a question asked and answered before anything is written",
@@ -92,6 +105,30 @@ EXAMPLES: tuple[Example, ...] = (
         "    ones = np.ones(3)\n"
         "    if rank == 0:\n"
         '        np.save("ones.npy", ones)\n',
+        frame="start",
+    ),
+    Example(
+        "a file that is taken away once it is read",
+        'np.save("ones.npy", np.ones(3))\n'
+        'ones = np.load("ones.npy")\n'
+        'os.remove("ones.npy")\n',
+        "if rank == 0:\n"
+        '    np.save("ones.npy", np.ones(3))\n'
+        "dist.barrier()\n"
+        'ones = np.load("ones.npy")\n'
+        "dist.barrier()\n"
+        "if rank == 0:\n"
+        '    os.remove("ones.npy")\n',
+        frame="start",
+    ),
+    Example(
+        "a folder that must not be there yet",
+        'if os.path.exists("first"):\n'
+        '    raise FileExistsError("first")\n'
+        'os.makedirs("first")\n',
+        'if from_rank_zero(os.path.exists("first")):\n'
+        '    raise FileExistsError("first")\n'
+        'os.makedirs("first", exist_ok=True)\n',
         frame="start",
     ),
     Example(
@@ -155,6 +192,8 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     for touch in touched:
         if touch.kind == "look" and context.facts.is_edited(touch.call.node):
             yield from _existence_checks(context, files, touch)
+    yield from _after_reads(context, files, placed)
+    yield from _before_errors(context, files)
     if _samples_are_read(context):
         yield from _prepared(context, files, placed)
 
@@ -172,6 +211,94 @@ def _before_reads(context: Context, files: _Files, placed: dict[ast.stmt, list[i
         if where not in placed:
             yield _barrier(context, files, touch, where, before)
         placed.setdefault(where, []).append(touch.call.order)
+
+
+def _after_reads(context: Context, files: _Files, placed: Mapping[ast.stmt, list[int]]) -> Iterator[Change | Finding]:
+    """A barrier after what all ranks read, before rank 0 removes that file or writes it anew; training steps would hold it up, too."""
+    done: dict[ast.stmt, int] = {}
+    for change in files.alone:
+        named = files.paths.of(change) - {disk.ANY}
+        before = [t for t in files.touched if t.kind == "read" and t.call.order < change.call.order and named & files.paths.of(t)]
+        before = [t for t in before if _by_all(context, t) and not _in_other_branch(context, t.call, change.call)]
+        read = max(before, key=lambda t: t.call.order, default=None)
+        if read is None or _held_up(context, files, read, change, [*placed.values(), list(done.values())]):
+            continue
+        where = _place(context, read, [change])
+        if where is None or where in done or _within(where, change) or _barrier_beside(context, where, 1):
+            continue
+        asked = _tests_above(context, read, where).intersection(_asked_in_turn(context, files, read))
+        if asked or isinstance(where, ast.Return) or _lazily(context, where, read) or in_turns(context, where) != [where]:
+            continue
+        if same_on_all_ranks(context, read.call.tests):
+            done[where] = read.call.order + 1
+            edit = InsertAfter(where, f"{context.names['dist']}.barrier()")
+            yield Change(CODE, "rank 0 waits until all ranks have read what it changes next", context.tree.shown, where, (edit,))
+
+
+def _before_errors(context: Context, files: _Files) -> Iterator[Change | Finding]:
+    """Rank 0's answer whether something is there, where the script ends by it, and a rank soon makes what another may then find."""
+    done = set(context.assumed.replicated_branches)
+    for look in (t for t in files.touched if t.kind in ("look", "list") and _at_once(context, t)):
+        test = next(filter(None, (_asking(context, n) for n in (*look.call.stack, look.call.node))), None)
+        if test is None or test in done or not (_ends(context, test.body) or _ends(context, test.orelse)):
+            continue
+        changes = [t for t in files.touched if t.kind in ("make", "write", "remove") and look.call.order < t.call.order]
+        asked = files.paths.of(look)
+        made = (t for t in changes if disk.may_hold(asked, files.paths.of(t)) and not _held_up(context, files, look, t, []))
+        if disk.ANY in asked or not any(made):
+            continue
+        above = _tests_above(context, look, test).intersection(t.call.node for t in files.touched if t.kind in ("look", "list"))
+        tests = dict.fromkeys((*(up for n in above if (up := _asking(context, n)) is not None and up not in done), test))
+        helper, shown = context.names["from_rank_zero"], context.facts.tree_of(test).shown
+        if not all(map(context.facts.is_edited, tests)) or not same_on_all_ranks(context, look.call.tests):
+            why = "one rank makes what another may then find here, by which it ends"
+            yield context.manual(CODE, look.call.node, why, f"ask rank 0: {helper}(...)")
+            continue
+        done.update(tests)
+        edits = tuple(Replace(up.test, f"{helper}({{0}})", (up.test,)) for up in tests)
+        why = "all ranks take rank 0's answer: one may have made already what another then finds"
+        yield Change(CODE, why, shown, test, edits, needs=("from_rank_zero",))
+
+
+def _asking(context: Context, node: ast.AST) -> ast.If | None:
+    """The condition in whose test an expression asks each rank for itself."""
+    tree = context.facts.tree_of(node)
+    around = [] if isinstance(node, ast.Module) else list(tree.ancestors(node))
+    statement = next((up for up in around if isinstance(up, ast.stmt)), None)
+    inner = isinstance(statement, ast.If) and node in set(ast.walk(statement.test))
+    run, called = context.facts.after, (up.func for up in around if isinstance(up, ast.Call))
+    inside = (c for func in called for f in run.value(func).functions() if isinstance(f, ast.FunctionDef) for c in calls_in(f))
+    agreed = any(path.startswith("torch.distributed.broadcast") for c in inside for path in run.value(c.func).paths())
+    return statement if isinstance(statement, ast.If) and inner and not agreed else None
+
+
+def _ends(context: Context, block: Sequence[ast.stmt]) -> bool:
+    """Whether a block ends the script, by an error or otherwise."""
+    last = block[-1] if block else None
+    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
+        return bool(context.facts.after.value(last.value.func).paths() & library.NO_RETURN)
+    return isinstance(last, ast.Raise)
+
+
+def _at_once(context: Context, look: Touch) -> bool:
+    """Whether all ranks ask, none after another."""
+    guarded = guards_of(context).guarded_call(look.call.node, look.call.stack)
+    return not guarded and not prepare.preparation(context).in_turns(look.call)
+
+
+def _tests_above(context: Context, touch: Touch, where: ast.stmt) -> set[ast.AST]:
+    """What is asked in the conditions on the way to a statement, of the functions that lead to it and of its own."""
+    within = set(ast.walk(where))
+    above = [*itertools.takewhile(lambda n: n not in within, touch.call.stack), where]
+    trees = ((context.facts.tree_of(n), n) for n in above if not isinstance(n, ast.Module))
+    return {n for tree, node in trees for up in tree.ancestors(node) if isinstance(up, (ast.If, ast.While)) for n in ast.walk(up.test)}
+
+
+def _held_up(context: Context, files: _Files, read: Touch, change: Touch, placed: Sequence[Sequence[int]]) -> bool:
+    """Whether rank 0 waits for the others anyway between a read and a change: at a barrier, or in a training step."""
+    trained = (loop.backward.order for loop in context.facts.loops)
+    orders = (*trained, *(b.order for b in files.barriers), *itertools.chain(*placed))
+    return any(read.call.order < order <= change.call.order for order in orders)
 
 
 def _samples_are_read(context: Context) -> bool:
@@ -447,7 +574,8 @@ def _fenced(context: Context, files: _Files, earlier: Touch, touch: Touch, place
         return True
     frames = (context.tree.statement(n) for n in (*touch.call.stack, touch.call.node) if context.facts.is_edited(n))
     passed = {s for statement in frames for s in _passed(context, statement, False)}
-    return any(earlier.call.last < order < touch.call.order for where, orders in placed.items() if where in passed for order in orders)
+    written = earlier.call.order if touch.call.order < earlier.call.last else earlier.call.last  # in the same round of a loop
+    return any(written < order < touch.call.order for where, orders in placed.items() if where in passed for order in orders)
 
 
 def _passed(context: Context, here: ast.stmt, round_only: bool) -> set[ast.stmt]:

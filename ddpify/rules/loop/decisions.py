@@ -20,7 +20,7 @@ from ddpify.edits import Edit, InsertBefore, Replace
 from ddpify.facts import library
 from ddpify.facts.effects import file_writes
 from ddpify.facts.model import NOTHING, Decision, Tup, Value
-from ddpify.facts.tree import inside, last_name, same
+from ddpify.facts.tree import calls_in, inside, last_name, same
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
@@ -165,7 +165,13 @@ def _parts_ranks(context: Context, node: ast.If | ast.While, decision: Decision,
     if not (around or test.of_kind("unknown")) or not (evaluated(test) or context.differs(test)):
         return False
     leads = parts_ranks(context, node) or any(chooses_for_loss(context, n) for n in ast.walk(node))
-    return leads and not (context.differs(test) and ends_with_error(context, node))
+    return leads and not (context.differs(test) and ends_with_error(context, node) and not _writes(context, node))
+
+
+def _writes(context: Context, node: ast.If | ast.While) -> bool:
+    """Whether files are written before a branch ends: by a rank that comes to it, while another one ends the run."""
+    effects = guards_of(context).effects
+    return any("file" in effects.kinds(n) for s in node.body for n in calls_in(s))
 
 
 def _bounds(context: Context) -> Iterator[Change | Finding]:

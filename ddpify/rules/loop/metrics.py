@@ -223,16 +223,32 @@ def _deals_batches(context: Context, loop: ast.AST) -> bool:
 
 
 def _divisors(context: Context) -> Iterator[Change]:
-    """A total over the ranks is divided by the samples they really saw: the sampler repeats a few so that all have equally many."""
-    feeding = set(context.facts.feeding)
+    """A total is divided by the samples that were really seen: the sampler repeats a few so that all ranks have equally many."""
+    feeding, loops = set(context.facts.feeding), set(_loops(context))
     for total, divisor in _quotients(context):
+        own = not loops.isdisjoint(context.tree.ancestors(divisor)) and _is_shown(context, divisor)
         value = context.facts.after.value(total)
         loaders = {o for o in value.of_kind("batch") if o in feeding}
         if loaders and value.scale in ("sum", "count", "total") and not value.of_kind("forward"):
             cut = any(o.path == batch_source.SLICE for o in loaders)
-            change = _repeated_rows(context, divisor) if cut else _repeated_samples(context, divisor, loaders)
+            change = _repeated_rows(context, divisor, own) if cut else _repeated_samples(context, divisor, loaders, own)
             if change is not None:
                 yield change
+
+
+_ON_BARS = ("set_postfix", "set_postfix_str", "set_description", "set_description_str")
+
+
+def _is_shown(context: Context, node: ast.expr) -> bool:
+    """Whether a line of output has what is computed of an expression, and nothing else reads it: no total over the ranks is made of it."""
+    run, statement = context.facts.after, context.tree.statement(node)
+    bars = (call for method in _ON_BARS for call in run.calls_named(method))
+    shown = {n for call in (*_output_calls(context), *bars) for n in ast.walk(call.node)}
+    if node in shown or not isinstance(statement, ast.Assign):
+        return node in shown
+    named = all(isinstance(target, ast.Name) for target in statement.targets)
+    uses = [use for target in statement.targets for use in run.definitions.uses(target)] if named else []
+    return bool(uses) and shown.issuperset(uses)
 
 
 def _quotients(context: Context) -> Iterator[tuple[ast.expr, ast.expr]]:
@@ -243,18 +259,22 @@ def _quotients(context: Context) -> Iterator[tuple[ast.expr, ast.expr]]:
                 yield total, divisor
 
 
-def _repeated_rows(context: Context, divisor: ast.expr) -> Change | None:
-    """The change of a divisor that is the number of rows which batches are cut from."""
+def _repeated_rows(context: Context, divisor: ast.expr, own: bool) -> Change | None:
+    """The change of a divisor that is the number of rows which batches are cut from; `own`: where the total is a rank's own."""
     if not _counts_rows(context, divisor):
         return None
     why = "where the number of ranks does not divide a batch, its last row is repeated, and the total counts it more than once"
-    edit = Replace(divisor, f"{context.names['with_repeated']}({{0}})", (divisor,))
+    of_all = f"{context.names['with_repeated']}({{0}})"
+    edit = Replace(divisor, f"({of_all} / {context.names['world_size']})" if own else of_all, (divisor,))
     return Change(CODE, why, context.tree.shown, divisor, (edit,), needs=("with_repeated",))
 
 
-def _repeated_samples(context: Context, divisor: ast.expr, loaders: set[New]) -> Change | None:
-    """The change of a divisor that is the length of the data set of a loader."""
+def _repeated_samples(context: Context, divisor: ast.expr, loaders: set[New], own: bool) -> Change | None:
+    """The change of a divisor that is the length of the data set of a loader; `own`: where the total is a rank's own."""
     loader, kinds = _measured(context, divisor), {epoch_of(context, o) for o in loaders}
+    if loader and own:
+        why = "of the data that all ranks go through, this rank has its share so far"
+        return Change(CODE, why, context.tree.shown, divisor, (Replace(divisor, f"({{0}} / {context.names['world_size']})", (divisor,)),))
     if not loader or all(_drops_the_rest(context, o) for o in loaders):
         return None
     if kinds == {"batch_sampler"}:

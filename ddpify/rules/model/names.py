@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from ddpify.edits import Replace
 from ddpify.facts import library, optional_wraps, pickled
 from ddpify.facts.model import Class, Ext, New, Part, Tup
-from ddpify.facts.tree import Forest, argument, arguments, same, structure, walked
+from ddpify.facts.tree import Forest, argument, arguments, names_read, names_stored, same, structure, walked
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.model import dataparallel, evaluated_inputs, saved_copies
@@ -354,14 +354,19 @@ def _readable(context: Context, asked: ast.If, node: ast.expr) -> bool:
     stores = [structure(n) for n in file if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Store)]
     reads = [n for n in ast.walk(asked.test) if isinstance(n, (ast.Name, ast.Attribute))]
     for read in reads:
-        if stores.count(structure(read)) > 1 or (isinstance(read, ast.Name) and read.id != "self" and not _seen(read, there, here)):
+        seen = not isinstance(read, ast.Name) or read.id == "self" or _seen(context, read, there, here)
+        if stores.count(structure(read)) > 1 or not seen:
             return False
     own = any(isinstance(n, ast.Name) and n.id == "self" for n in reads)
     return not own or _class_of(tree, there) is _class_of(tree, here)
 
 
-def _seen(read: ast.Name, there: ast.AST, here: ast.AST) -> bool:
-    """Whether a name is the same one in two functions: they are one, or it is the module's."""
+def _seen(context: Context, read: ast.Name, there: ast.AST, here: ast.AST) -> bool:
+    """Whether a name is the same one in two functions: they are one, it is the module's, or the other function is given what it names."""
+    run = context.facts.before
+    given = {o for n in names_read(here) if n.id == read.id for o in run.value(n).objs} if isinstance(here, ast.FunctionDef) else set()
+    if there is not here and len(given) == 1 and given == run.value(read).objs and all(isinstance(o, New) for o in given):
+        return not any(n.id == read.id for f in (there, here) if not isinstance(f, ast.Module) for n in names_stored(f))
     functions = [f for f in (there, here) if there is not here and not isinstance(f, ast.Module)]
     parameters = {a.arg for f in functions for a in walked(f) if isinstance(a, ast.arg)}
     names = (n for f in functions for n in walked(f) if isinstance(n, ast.Name))
