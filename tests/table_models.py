@@ -3249,3 +3249,40 @@ SCRIPTS["an embedding of given weights in a row of layers, and a sum divided by 
             optimizer.step()
     """,
 )
+
+SCRIPTS |= {
+    "a token that is a parameter, imported from where torch defines it": Script(
+        """
+        from torch.nn.parameter import Parameter
+        from torch.nn.utils.clip_grad import clip_grad_norm_
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.token = Parameter(data=torch.ones(1, 1, 8))
+                self.inner = nn.Linear(8, 8)
+                self.head = nn.Linear(8, 2)
+
+            def forward(self, x):
+                rows = torch.cat([self.token.repeat(x.size(0), 1, 1), x.unsqueeze(1)], dim=1)
+                return self.head(torch.softmax(self.inner(rows), dim=1)[:, 0])
+
+
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            total = 0.0
+            for rows, wanted in loader:
+                optimizer.zero_grad()
+                loss = F.cross_entropy(model(rows), wanted)
+                loss.backward()
+                clip_grad_norm_(model.parameters(), 0.5)
+                optimizer.step()
+                total += loss.item()
+            print("loss", round(total / len(loader), 5))
+        """,
+        same=("loss",),
+    ),
+}
