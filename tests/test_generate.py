@@ -2,12 +2,15 @@
 
 import pytest
 from generate.compose import compose
+from generate.epoch_metrics import metric
+from generate.expressions import loss
 from generate.mutations import FAULTS, is_found, outcomes
 from generate.reduce import applied
 from generate.runner import Kind, Result, alike, examine
 from generate.variants import VARIANTS, variants
 
 SEEDS = range(20_000, 20_040)
+LINES = range(30_000, 30_060)
 BAD = (Kind.SILENT, Kind.CRASH, Kind.INVALID)
 
 
@@ -19,6 +22,13 @@ def results() -> list[Result]:
 @pytest.mark.parametrize("kind", BAD, ids=lambda kind: kind.value)
 def test_no_generated_script_ends_badly(results: list[Result], kind: Kind) -> None:
     assert {result.script.seed: result.problems for result in results if result.kind is kind} == {}
+
+
+def test_no_random_line_ends_badly() -> None:
+    scripts = [made(seed) for made in (loss, metric) for seed in LINES]
+    results = examine(scripts, asked=False, limit=300.0)
+    assert {r.script.features: r.problems for r in results if r.kind in (Kind.SILENT, Kind.CRASH)} == {}
+    assert sum(r.kind is Kind.EQUAL for r in results) > 0.8 * len(results)
 
 
 def test_most_conversions_are_whole(results: list[Result]) -> None:
