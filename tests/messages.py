@@ -101,6 +101,13 @@ PRECISION = {
     "apex: a backward call in a larger statement": piece(
         "step", "optimizer.zero_grad()\ndone = criterion(model(x), y).backward()\noptimizer.step()\n", amp="apex-O1"
     ),
+    "a share that is shown in the batch loop": whole(
+        "import torch\nfrom torch.utils.data import DataLoader\n\n"
+        "model = torch.nn.Linear(8, 2)\noptimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+        "loader, seen = DataLoader(torch.ones(640, 8), batch_size=32, shuffle=True), 0.0\n"
+        "for x in loader:\n    model(x).mean().backward()\n    optimizer.step()\n"
+        "    seen += torch.ones(len(x)).sum().item()\n    share = seen / len(loader.dataset)\n    print(share)\n",
+    ),
     "a backward call of an object from a library": whole(
         "import engines\n"
         + HEAD

@@ -251,8 +251,7 @@ def _before_errors(context: Context, files: _Files) -> Iterator[Change | Finding
         tests = dict.fromkeys((*(up for n in above if (up := _asking(context, n)) is not None and up not in done), test))
         helper, shown = context.names["from_rank_zero"], context.facts.tree_of(test).shown
         if not all(map(context.facts.is_edited, tests)) or not same_on_all_ranks(context, look.call.tests):
-            why = "one rank makes what another may then find here, by which it ends"
-            yield context.manual(CODE, look.call.node, why, f"ask rank 0: {helper}(...)")
+            yield _unclear(context, look)
             continue
         done.update(tests)
         edits = tuple(Replace(up.test, f"{helper}({{0}})", (up.test,)) for up in tests)
