@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from types import ModuleType
 from typing import Literal
 
@@ -266,13 +266,14 @@ def _replicate(context: Context) -> tuple[Context, dict[ModuleType, list[Change 
     the last context, and what these rules answer.
     """
     items: dict[ModuleType, list[Change | Finding | Proof]] = {}
+    start = context
     for rule in (carried, loss):  # each judges what the one before it has made of the script
         items[rule] = list(rule.changes(context))
-        first = [c for c in items[rule] if isinstance(c, Change) and (c.replicates or c.redistributes)]
-        context = context.after_changes(first) if first else context
-    if any(isinstance(i, Finding) for i in items[carried]) and any(isinstance(i, Change) and i.redistributes for i in items[loss]):
-        made = [i for i in items[carried] if not isinstance(i, Finding)]
-        items[carried] = [*made, *(i for i in carried.changes(context) if i not in made)]  # what is kept may be of all ranks' rows now
+        context = _with_effects(context, items[rule])
+    if items[carried] and any(isinstance(i, Change) and i.redistributes for i in items[loss]):
+        context = _with_effects(start, items[loss])
+        items[carried] = list(carried.changes(context))  # what is kept may be of all ranks' rows now
+        context = _with_effects(context, items[carried])
     closures = [c for c in settings.changes(context) if isinstance(c, Change) and c.redistributes]
     context = context.after_changes(closures) if closures else context
     changes: dict[ModuleType, list[Change]] = {metrics: [], decisions: []}
@@ -296,6 +297,12 @@ def _replicate(context: Context) -> tuple[Context, dict[ModuleType, list[Change 
         context = context.after_changes(agreeing)
     items[settings] = [*closures, *settings.changes(context)]
     return context, items
+
+
+def _with_effects(context: Context, items: Iterable[Change | Finding | Proof]) -> Context:
+    """The context once those changes are made that tell how values differ between ranks."""
+    made = [c for c in items if isinstance(c, Change) and (c.replicates or c.redistributes)]
+    return context.after_changes(made) if made else context
 
 
 def _signature(change: Change) -> tuple[object, ...]:

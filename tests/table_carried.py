@@ -88,7 +88,40 @@ for epoch in range(3):
         d_optimizer.step()
 torch.save({"G": G.state_dict(), "D": D.state_dict()}, "last.pt")
 """
+_IN_PLACE = {
+    "in a chain": "centre.mul_(0.9).add_(out.detach().mean(0), alpha=0.1)",
+    "in a chain of its data": "centre.data.mul_(0.9).add_(out.data.mean(0) * 0.1)",
+    "as its data": "centre.data = 0.9 * centre.data + 0.1 * out.detach().mean(0)",
+    "by a copy": "centre.copy_(0.9 * centre + 0.1 * out.detach().mean(0))",
+}
+
+
+def _centred(line: str, loss: str = "F.cross_entropy(out - centre, kinds)") -> Script:
+    """A script whose loss depends on what a line of each step keeps of all batches until then."""
+    return Script(f"""\
+net = nn.Linear(8, 2)
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+feed = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+centre, seen, total = torch.zeros(2), 0, torch.zeros(())
+for epoch in range(2):
+    for rows, kinds in feed:
+        out = net(rows)
+        loss = {loss}
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+        {line}
+""")
+
+
 SCRIPTS: dict[str, Script] = {
+    **{f"a running centre that is kept in place, {how}": _centred(line) for how, line in _IN_PLACE.items()},
+    "a count of samples beside a loss of the whole batch": _centred(
+        "seen += len(kinds)", "F.cross_entropy(out, kinds, weight=1 / torch.bincount(kinds, minlength=2).add(1)) * (1 + seen / 100)"
+    ),
+    "a running total beside a loss of the whole batch": _centred(
+        "total = 0.9 * total + 0.1 * out.detach().sum()", "(out @ out.t()).logsumexp(1).mean() / (1 + total.abs())"
+    ),
     "a pool of earlier images, from which a step draws": Script(_POOL),
     "a pool of earlier images that draws from numpy, and keeps gradients": Script(
         _POOL.replace("import random", "import numpy as np")

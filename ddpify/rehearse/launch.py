@@ -223,7 +223,7 @@ class Forks:
             return None
         request = record.with_name("request.json")
         ranks, line = setting.nproc if command.launches else 0, [*command.script, *command.args]
-        asked = {"line": line, "ranks": ranks, "told": command.launcher == "launch", "folder": str(cwd), "environment": environment}
+        asked = {"line": line, "ranks": ranks, "local_rank_passed": command.launcher == "launch", "folder": str(cwd), "environment": environment}
         request.write_text(json.dumps(asked))
         try:
             socket.send_fds(self._connection, [os.fsencode(request)], list(files))
@@ -278,16 +278,16 @@ class _Forked:
 
     def poll(self) -> int | None:
         """Its exit code, where it has ended."""
-        return self._told(0.0)
+        return self._report(0.0)
 
     def wait(self) -> int | None:
         """Wait for its end."""
-        return self._told(None)
+        return self._report(None)
 
-    def _told(self, patience: float | None) -> int | None:
+    def _report(self, patience: float | None) -> int | None:
         while self.returncode is None and select.select([self._connection], [], [], patience)[0]:
-            told = self._connection.recv(1 << 12)
-            event = json.loads(told) if told else {"process": self.pid, "code": -signal.SIGKILL}  # whoever tells was ended itself
+            report = self._connection.recv(1 << 12)
+            event = json.loads(report) if report else {"process": self.pid, "code": -signal.SIGKILL}  # whoever tells was ended itself
             if event["process"] == self.pid:
                 self.returncode = event["code"]
         return self.returncode

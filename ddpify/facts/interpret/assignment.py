@@ -102,8 +102,8 @@ def assign(run: Interpreter, target: ast.expr, value: Value) -> None:
         run.events.append((Kind.WRITE, target, receiver, value))
         if target.attr == "requires_grad" and isinstance(target.value, ast.Name) and literal(value) is True:
             _freed(run, target.value, receiver)
-        if target.attr == "data":
-            combine(run, target.value, receiver, value)
+        if target.attr == "data" and not combine(run, target.value, receiver, value):
+            _refilled(run, target.value, receiver, value)
         strong = len(receiver.objs) == 1 or receiver.objs == run.frame.owners
         for obj in receiver.objs:
             run.set_attribute(obj, target.attr, value, strong)
@@ -153,6 +153,12 @@ def assign(run: Interpreter, target: ast.expr, value: Value) -> None:
         elif not receiver.objs and origins and isinstance(of, ast.Attribute):
             for obj in run.expression(of.value).objs:
                 run.set_attribute(obj, of.attr, Value(receiver.objs, receiver.origins | origins, receiver.scale, receiver.shape), False)
+
+
+def _refilled(run: Interpreter, tensor: ast.expr, was: Value, value: Value) -> None:
+    """Let the name of a tensor, of no parameter, hold what its data are from here on."""
+    if isinstance(tensor, ast.Name) and not was.objs and not (was.of_kind("parameters") or was.of_kind("weight")):
+        run.bind(tensor.id, value)
 
 
 def _is_of_other_samples(run: Interpreter, index: Value) -> bool:
@@ -329,6 +335,8 @@ def depends_on(
             base = base.func if isinstance(base, ast.Call) else base.value
         if not isinstance(base, ast.Name):
             return False
+        if base is not part and not run.lookup(base.id).of_kind("batch"):
+            continue  # data, of which the names say which
         given = [s for s in body if isinstance(s, ast.Assign) and any(n.id == base.id for n in names_stored(s))]
         if base.id not in own and not (len(given) == 1 and depends_on(run, given[0].value, own - {base.id}, body, knows)):
             return False

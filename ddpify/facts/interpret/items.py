@@ -37,7 +37,7 @@ def evaluate_subscript(run: Interpreter, node: ast.Subscript) -> Value:
 
 def _is_of_one_sample(index: Value) -> bool:
     """Whether an index is the number of one sample, in a loop over those of a rank."""
-    return any(v.of_kind(PLACES) and v.scale is None for v in _entries(index))
+    return any(v.of_kind(PLACES) and v.scale is None and not v.objs for v in _entries(index))
 
 
 def _entries(index: Value) -> list[Value]:

@@ -43,7 +43,7 @@ def main() -> None:
     _become(own, {name: value for name, value in os.environ.items() if name not in before}, *asked)
     line = list(asked[0]["line"])
     if asked[0]["ranks"]:
-        line = _ranks(asked[0]["ranks"], line, asked[0]["told"])
+        line = _ranks(asked[0]["ranks"], line, asked[0]["local_rank_passed"])
     sys.orig_argv[1:] = line
     import ddpify_rehearsal
 
@@ -136,8 +136,8 @@ def _run(line: list[str]) -> None:
 
 
 # --- ranks ----------------------------------------------------------------------------------------------------------------
-def _ranks(number: int, line: list[str], told: bool) -> list[str]:
-    """Be a launcher of ranks, which never returns; in each rank, what it runs. Whether it is `told` its local rank among the arguments."""
+def _ranks(number: int, line: list[str], passed: bool) -> list[str]:
+    """Be a launcher of ranks, which never returns; in each rank, what it runs. `passed`: its local rank is one of the arguments."""
     listening = socket.create_server(("127.0.0.1", 0))
     port = listening.getsockname()[1]
     ranks: dict[int, int] = {}
@@ -146,8 +146,11 @@ def _ranks(number: int, line: list[str], told: bool) -> list[str]:
         if not child:
             listening.close()
             os.environ.update(_environment(rank, number, port))
+            for each in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):  # a launcher handles them, so that its ranks do not ignore them
+                signal.signal(each, signal.SIG_DFL)
+            signal.signal(signal.SIGINT, signal.default_int_handler)
             at = 2 if line[0] == "-m" else 1
-            return [*line[:at], *([f"--local-rank={rank}"] if told else []), *line[at:]]
+            return [*line[:at], *([f"--local-rank={rank}"] if passed else []), *line[at:]]
         ranks[child] = rank
     from torch.distributed import TCPStore
 
