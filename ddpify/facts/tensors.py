@@ -264,7 +264,7 @@ def _size(run: Interpreter, rows: Value, size: Value, operand: Argument) -> Argu
         listed = only.items if isinstance(only, Tup) else entries(run, only) if isinstance(only, New) else ()
         sizes = [_size(run, rows, v, o) for v, o in zip(listed, operand.items, strict=True)]
         return operand._replace(items=tuple(sizes))
-    if size.scale == "count" and size.of_kind("divided") and not any(map(rows.of_kind, ("parts", "joined"))):
+    if size.scale == "count" and not size.of_kind("divided") <= rows.of_kind("divided") and not any(map(rows.of_kind, ("parts", "joined"))):
         return Argument("other")  # rows of several samples, which on other ranks are others
     return Argument("count") if is_batch_size(run, rows, size) else operand
 

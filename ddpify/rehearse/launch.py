@@ -223,7 +223,8 @@ class Forks:
             return None
         request = record.with_name("request.json")
         ranks, line = setting.nproc if command.launches else 0, [*command.script, *command.args]
-        asked = {"line": line, "ranks": ranks, "local_rank_passed": command.launcher == "launch", "folder": str(cwd), "environment": environment}
+        passed = command.launcher == "launch"
+        asked = {"line": line, "ranks": ranks, "local_rank_passed": passed, "folder": str(cwd), "environment": environment}
         request.write_text(json.dumps(asked))
         try:
             socket.send_fds(self._connection, [os.fsencode(request)], list(files))

@@ -62,7 +62,7 @@ class Points(Dataset):
 train_points = Points(101, args.batch_size, args.gpus)
 more_points = Points(58, args.batch_size, args.gpus, whole=False)
 train_loader = DataLoader(train_points, batch_size=per_rank(args.batch_size), sampler=DistributedSampler(train_points, drop_last=True))
-more_loader = DataLoader(more_points, batch_size=per_rank(args.batch_size), sampler=DistributedSampler(more_points, drop_last=True))
+more_loader = DataLoader(more_points, batch_size=per_rank(args.batch_size), sampler=DistributedSampler(more_points, seed=1, drop_last=True))
 torch.manual_seed(1)
 model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
 model = DistributedDataParallel(model, device_ids=[local_rank] if next(model.parameters()).is_cuda else None)
