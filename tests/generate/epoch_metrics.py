@@ -6,8 +6,9 @@ import random
 from collections.abc import Callable
 
 from .compose import Generated
+from .expressions import NET
 
-HEAD = """\
+HEAD = f"""\
 import collections
 
 import numpy as np
@@ -23,19 +24,7 @@ train_loader = DataLoader(train_set, batch_size=8, shuffle=True, drop_last=True)
 val_loader = DataLoader(val_set, batch_size=8)
 
 
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.near, self.head = nn.Linear(6, 5), nn.Linear(20, 3)
-
-    def forward(self, rows):
-        feats = torch.tanh(self.near(rows))
-        return self.head(feats.flatten(1)), feats
-
-
-net = Net()
-optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
-for epoch in range(2):
+{NET}for epoch in range(2):
 """
 _STEP = """\
         out, feats = net(rows)

@@ -15,17 +15,7 @@ from torch import nn
 
 from .compose import Generated
 
-HEAD = """\
-import torch
-import torch.nn.functional as F
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
-
-torch.manual_seed(0)
-x, y, w = torch.randn(32, 4, 6), torch.randint(0, 3, (32,)), torch.rand(32)
-loader = DataLoader(TensorDataset(x, y, w), batch_size=8, shuffle=True, drop_last=True)
-
-
+NET = """\
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
@@ -38,7 +28,19 @@ class Net(nn.Module):
 
 net = Net()
 optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
-for epoch in range(2):
+"""
+HEAD = f"""\
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+x, y, w = torch.randn(32, 4, 6), torch.randint(0, 3, (32,)), torch.rand(32)
+loader = DataLoader(TensorDataset(x, y, w), batch_size=8, shuffle=True, drop_last=True)
+
+
+{NET}for epoch in range(2):
     for rows, kinds, weights in loader:
         out, feats = net(rows)
 """
