@@ -56,6 +56,9 @@ def _collected(how: str, one: str, reduced: str) -> Script:
 
 
 _WAYS = {
+    "some entries of a total": (("z = out.sum(0)[1:]",), "z.pow(2).sum()"),
+    "the entries of a total": (("a, b, c = out[kinds > 0].sum(0)",), "a - 2 * b"),
+    "how many are of a kind": (("z = F.one_hot(kinds, 3).sum(0)[1]",), "F.cross_entropy(out, kinds) * z"),
     "a sum of the rows": (("z = sum(out)",), "z.pow(2).mean()"),
     "columns that the labels name": (("z = out[:, kinds]",), "z.mean()"),
     "columns that the labels pick": (("z = out.index_select(1, kinds)",), "z.pow(2).mean()"),

@@ -10,7 +10,7 @@ from ddpify.facts import orders, uniform
 from ddpify.facts.interpret.literals import literal
 from ddpify.facts.model import NOTHING, Lit, New, Tup, Value, just
 from ddpify.facts.operands import argument
-from ddpify.facts.origins import Origin
+from ddpify.facts.origins import Origin, without
 from ddpify.facts.tensors import length, settings, value_of
 from ddpify.placement import rows
 from ddpify.placement.shape import NUMBERS, PLACES, ROWS, UNKNOWN, Argument, Base, Result, Shape
@@ -27,7 +27,7 @@ _ONE = Argument(literal=0)
 def item(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Value:
     """`x[...]` of what is no known object: a tensor, several of them, what a loader gives, sizes."""
     origins = base.origins | index.origins
-    if base.scale in ("count", "sum") and base.shape is not None:
+    if base.shape is not None and _are_sizes(base):
         return _size(run, base, base.shape, index, node)
     if base.scale == "count":
         return Value(frozenset(), origins, "count" if _is_zero(index) else None)
@@ -61,10 +61,16 @@ def _is_drawn(base: Value, index: Value) -> bool:
     return bool(index.of_kind("random")) and not (draws and draws <= base.of_kind("drawn"))
 
 
+def _are_sizes(value: Value) -> bool:
+    """Whether a value is the sizes of rows, or some of them: a total over the rows is none."""
+    return value.scale == "count" or (value.scale == "sum" and bool(value.of_kind("sizes")))
+
+
 def _size(run: Interpreter, base: Value, shape: Shape, index: Value, node: ast.Subscript) -> Value:
     """`x.shape[i]`, `x.shape[i:j]`."""
     origins = base.origins | index.origins
     if not isinstance(node.slice, ast.Slice):
+        origins = without(origins, "sizes")
         found = length(run, base, index, node)
         return Value(frozenset(), origins | found.origins, found.scale)
     lower = run.trace.values.get(node.slice.lower, NOTHING) if node.slice.lower is not None else NOTHING
@@ -237,7 +243,7 @@ def _is_zero(value: Value) -> bool:
 def unpacked(run: Interpreter, value: Value, n: int, node: ast.AST) -> list[Value] | None:
     """The parts of `a, b = x`: of the sizes of a tensor, of several tensors, or of one along its first dimension; None of anything else."""
     shape = value.shape
-    if value.scale in ("count", "sum") and shape is not None and n > 1:
+    if shape is not None and n > 1 and _are_sizes(value):
         if shape.base is not None:
             run.claims.note("shown", shape.base, n - shape.dims)
         lengths = Value(frozenset(), value.origins)

@@ -410,7 +410,7 @@ def attribute(run: Interpreter, base: Value, name: str, node: ast.AST | None) ->
         return function(run, {"H": "T", "mH": "mT"}.get(name, name), node or ast.Pass(), [base], {}, base.origins)
     if name in ("shape", "size"):
         scale: Scale | None = {"sample": "count", "chosen": "sum"}.get(base.scale or "")  # type: ignore[assignment]
-        return Value(frozenset(), uniform.lengths(base), scale, argument(run, base).shape if scale else None)
+        return Value(frozenset(), uniform.lengths(base) | {Origin("sizes")}, scale, argument(run, base).shape if scale else None)
     if name in _OF_SEVERAL and base.shape is not None and base.shape.several:
         return Value(base.objs, base.origins, base.scale, base.shape._replace(several=False))
     return None
