@@ -152,7 +152,7 @@ def changed_in_place(run: Interpreter, method: ast.Attribute, was: Value, result
     sized = NONE if resized else only(was.origins, "sized")
     result = Value(result.objs, result.origins | sized, result.scale, result.shape) if sized else result
     inner, filled = refilled(method.value), method.attr in library.REFILLS and not was.of_kind("parameters")
-    plain = not (was.of_kind("parameters") or was.of_kind("weight"))
+    plain = not any(map(was.of_kind, ("parameters", "weight", "batch")))
     if isinstance(inner, ast.Name) and (inner is method.value or filled or plain):
         run.bind(inner.id, result)
         run.frame.changed.add(inner.id)
