@@ -17,6 +17,7 @@ class Origin(NamedTuple):
     - forward, graded: a model and the call of its forward, or of which only the gradient is used; parameters: a model; weight: a parameter
     - mixed: a forward on a rank's own rows, of whose results not all are such rows
     - random, drawn, time, rank: a library's generator, a draw, the clock, the rank; index: a loop that counts
+    - compared: some comparison; sizes: those of rows; divided: where a number of samples is divided
     - scaled: a gradient scaler; kept: the statement that keeps a value; from: any other object
     """
 

@@ -41,7 +41,7 @@ def writes_of(node: ast.AST) -> Iterator[Write]:
     """The writes of one statement, or of an assignment inside an expression."""
     if isinstance(node, ast.AugAssign):
         added = isinstance(node.op, (ast.Add, ast.Sub))
-        if isinstance(node.value, ast.List) and len(node.value.elts) == 1:  # `losses += [loss]` appends
+        if added and isinstance(node.value, ast.List) and len(node.value.elts) == 1:  # `losses += [loss]` appends
             yield _write(node.target, "entries", node, node.value.elts[0])
         else:
             yield _write(node.target, "total" if added else "last", node, node.value)

@@ -156,9 +156,14 @@ def assign(run: Interpreter, target: ast.expr, value: Value) -> None:
 
 
 def _refilled(run: Interpreter, tensor: ast.expr, was: Value, value: Value) -> None:
-    """Let the name of a tensor, of no parameter, hold what its data are from here on."""
-    if isinstance(tensor, ast.Name) and not was.objs and not (was.of_kind("parameters") or was.of_kind("weight")):
+    """Let the name of a tensor hold what its data are from here on."""
+    if isinstance(tensor, ast.Name) and not was.objs and takes_on(was):
         run.bind(tensor.id, value)
+
+
+def takes_on(was: Value) -> bool:
+    """Whether a tensor becomes what is written into it: one of the batch, a parameter and a weight stay what they are."""
+    return not any(map(was.of_kind, ("parameters", "weight", "batch")))
 
 
 def _is_of_other_samples(run: Interpreter, index: Value) -> bool:

@@ -13,7 +13,7 @@ from ddpify.facts import drivers, library, named, sources, tensors, uniform
 from ddpify.facts.assumed import BY_ALL_RANKS, BY_RANK_ZERO, GATHERS, READERS
 from ddpify.facts.flags import flags
 from ddpify.facts.interpret import starred
-from ddpify.facts.interpret.assignment import combine, filled_with
+from ddpify.facts.interpret.assignment import combine, filled_with, takes_on
 from ddpify.facts.interpret.attributes import opened, read
 from ddpify.facts.interpret.batches import gathered, read_whole, rows_of_rank
 from ddpify.facts.interpret.branches import is_known
@@ -152,8 +152,7 @@ def changed_in_place(run: Interpreter, method: ast.Attribute, was: Value, result
     sized = NONE if resized else only(was.origins, "sized")
     result = Value(result.objs, result.origins | sized, result.scale, result.shape) if sized else result
     inner, filled = refilled(method.value), method.attr in library.REFILLS and not was.of_kind("parameters")
-    plain = not any(map(was.of_kind, ("parameters", "weight", "batch")))
-    if isinstance(inner, ast.Name) and (inner is method.value or filled or plain):
+    if isinstance(inner, ast.Name) and (inner is method.value or filled or takes_on(was)):
         run.bind(inner.id, result)
         run.frame.changed.add(inner.id)
     elif isinstance(inner, ast.Attribute) and result.batches() and filled:
