@@ -66,8 +66,9 @@ class Ranks:
         self.started = 0
 
     def run(self, top: Path, jobs: list[Job]) -> None:
-        """Run jobs in order; those of one rank two at a time."""
+        """Run jobs in order; those of one rank two at a time, but all of a project in one process: a start goes on from the one before."""
         logs = []
+        projects = list(dict.fromkeys(title(job.settings) for job in jobs))
         for job in jobs:
             apex = [str(HERE / "apex_double")] if "apex" in (job.settings.amp.partition("-")[0], job.settings.ddp) else []
             spawn = job.settings.launcher == "spawn"
@@ -76,7 +77,7 @@ class Ranks:
             log = str(top / f"{title(job.settings)}.{self.started}.log")
             told = {"cwd": str(made(top, job.settings)), "args": job.args, "log": log, "path": apex, "double": job.double, "limit": 300}
             for rank in range(nproc):
-                stdin = self.processes[rank if nproc == 2 else self.started % 2].stdin
+                stdin = self.processes[rank if nproc == 2 else projects.index(title(job.settings)) % 2].stdin
                 assert stdin
                 stdin.write(json.dumps(told | {"rank": rank, "nproc": nproc, "spawn": spawn}).encode() + b"\n")
                 stdin.flush()
