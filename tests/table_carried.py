@@ -114,7 +114,73 @@ for epoch in range(2):
 """)
 
 
+def _criterion(kept: str, line: str) -> Script:
+    """A script whose criterion keeps something of all batches until then."""
+    return Script(f"""\
+class Criterion(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("kept", {kept})
+
+    def forward(self, out, kinds):
+        {line}
+        return F.cross_entropy(out - self.kept.clone()[kinds], kinds)
+
+
+net, criterion = nn.Linear(8, 2), Criterion()
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(2):
+    for rows, kinds in DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True):
+        loss = criterion(net(rows), kinds)
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+""")
+
+
+def _chosen(line: str, test: str = "loss.item() > 0.7") -> Script:
+    """A script that does something to its model in steps with a number of their own."""
+    return Script(f"""\
+net = nn.Sequential(nn.Linear(8, 6), nn.Tanh(), nn.Linear(6, 2))
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+
+
+def bounded(module):
+    for weight in module.parameters():
+        weight.data.clamp_(-0.3, 0.3)
+
+
+least = argparse.Namespace(rows=5).rows
+for epoch in range(2):
+    for rows, kinds in DataLoader(TensorDataset(x[:38], y[:38]), batch_size=6, shuffle=True, drop_last=True):
+        loss = F.cross_entropy(net(rows), kinds)
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+        if {test}:
+            {line}
+""")
+
+
+_CHOSEN = {
+    "its weights are scaled": "net[0].weight.data.mul_(0.9)",
+    "its weights are bounded in a loop": "for weight in net.parameters(): weight.data.clamp_(-0.3, 0.3)",
+    "its weights are bounded by a function": "bounded(net)",
+    "a row of its weights is written": "with torch.no_grad(): net[0].weight[0] = 0.1",
+    "a layer is frozen": "net[0].requires_grad_(False)",
+    "a weight is frozen": "net[0].weight.requires_grad = False",
+}
 SCRIPTS: dict[str, Script] = {
+    "a buffer of a criterion that follows the outputs": _criterion(
+        "torch.zeros(2, 2)", "self.kept.mul_(0.9).add_(out.detach().mean(0), alpha=0.1)"
+    ),
+    "a buffer of a criterion with an entry for each class": _criterion(
+        "torch.zeros(2, 2)",
+        "for kind in range(2):\n            if (kinds == kind).any():\n"
+        "                self.kept[kind] = 0.5 * self.kept[kind] + 0.5 * out.detach()[kinds == kind].mean(0)",
+    ),
+    **{f"a step by whose loss {title}": _chosen(line) for title, line in _CHOSEN.items()},
+    "a step with enough samples": _chosen("bounded(net)", "len(rows) > least"),
     **{f"a running centre that is kept in place, {how}": _centred(line) for how, line in _IN_PLACE.items()},
     "a count of samples beside a loss of the whole batch": _centred(
         "seen += len(kinds)", "F.cross_entropy(out, kinds, weight=1 / torch.bincount(kinds, minlength=2).add(1)) * (1 + seen / 100)"

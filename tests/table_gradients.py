@@ -1094,7 +1094,6 @@ class Learner:
             with torch.no_grad():
                 net[2].bias.copy_(net[2].bias * 0.9 + 0.1 * net(rows).mean(0))
 """,
-        told=("DDP201",),
     ),
 }
 THREE = {

@@ -2375,7 +2375,6 @@ def create(name, **kwargs):
                 loss.backward()
                 sgd.step()
         """,
-        told=("DDP201",),
     ),
     "a dict of models in a comprehension, and an unknown key": Script(
         """
@@ -2505,7 +2504,6 @@ def create(name, **kwargs):
                 loss.backward()
                 optimizer.step()
         """,
-        told=("DDP201",),
     ),
     "a penalty only where the model has one": Script(
         """

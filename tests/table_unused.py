@@ -844,3 +844,47 @@ SCRIPTS["a backbone whose pools and layers are asked for one by one, but for its
             optimizer.step()
     """
 )
+
+
+def _second_head(lines: str) -> Script:
+    """A script whose loss reads what a second head gives in some steps alone."""
+    return Script(
+        f"""
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body, self.head, self.second = nn.Linear(8, 6), nn.Linear(6, 2), nn.Linear(6, 2)
+
+        def forward(self, rows):
+            rows = torch.tanh(self.body(rows))
+            return self.head(rows), self.second(rows)
+
+
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    last = None
+    for epoch in range(3):
+        for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+            out, second = net(rows)
+            loss = F.cross_entropy(out, kinds)
+            {textwrap.indent(lines, " " * 12).strip()}
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            last = out.detach()
+    """
+    )
+
+
+SCRIPTS |= {
+    "a second head that is trained in later epochs": _second_head("if epoch > 0:\n    loss = loss + F.cross_entropy(second, kinds)"),
+    "a second head whose loss is added in later epochs": _second_head(
+        "more = 0\nif epoch > 0:\n    more = F.cross_entropy(second, kinds)\nloss = loss + more"
+    ),
+    "a second head that is trained where there was a step before": _second_head(
+        "loss = loss if last is None else loss + second.pow(2).mean()"
+    ),
+    "a second head that is trained in every step, beside more of it in some": _second_head(
+        "loss = loss + second.pow(2).mean()\nif epoch > 0:\n    loss = loss + F.cross_entropy(second, kinds)"
+    ),
+}

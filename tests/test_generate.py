@@ -1,16 +1,18 @@
 """Generated training scripts: none is converted wrongly in silence, and none stops the conversion."""
 
 import pytest
+from generate.choices import chosen
 from generate.compose import compose
 from generate.epoch_metrics import metric
-from generate.expressions import loss
+from generate.expressions import forward, loss
+from generate.kept_state import kept
 from generate.mutations import FAULTS, is_found, outcomes
 from generate.reduce import applied
 from generate.runner import Kind, Result, alike, examine
 from generate.variants import VARIANTS, variants
 
 SEEDS = range(20_000, 20_040)
-LINES = range(30_000, 30_060)
+LINES = range(30_000, 30_030)
 BAD = (Kind.SILENT, Kind.CRASH, Kind.INVALID)
 
 
@@ -25,10 +27,10 @@ def test_no_generated_script_ends_badly(results: list[Result], kind: Kind) -> No
 
 
 def test_no_random_line_ends_badly() -> None:
-    scripts = [made(seed) for made in (loss, metric) for seed in LINES]
+    scripts = [made(seed) for made in (loss, forward, metric, kept, chosen) for seed in LINES]
     results = examine(scripts, asked=False, limit=300.0)
     assert {r.script.features: r.problems for r in results if r.kind in (Kind.SILENT, Kind.CRASH)} == {}
-    assert sum(r.kind is Kind.EQUAL for r in results) > 0.8 * len(results)
+    assert sum(r.kind is Kind.EQUAL for r in results) > 0.75 * len(results)
 
 
 def test_most_conversions_are_whole(results: list[Result]) -> None:

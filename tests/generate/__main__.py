@@ -11,14 +11,16 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the tests import one another by their file names
 
+from generate.choices import chosen
 from generate.compose import compose
 from generate.epoch_metrics import metric
-from generate.expressions import loss
+from generate.expressions import forward, loss
+from generate.kept_state import kept
 from generate.reduce import reduced
 from generate.report import common_features, written
 from generate.runner import Kind, Result, examine
 
-GRAMMARS = {"scripts": compose, "losses": loss, "metrics": metric}
+GRAMMARS = {"scripts": compose, "losses": loss, "forwards": forward, "metrics": metric, "states": kept, "choices": chosen}
 AT_ONCE = 60
 BAD = (Kind.SILENT, Kind.CRASH, Kind.FALSE_ALARM, Kind.INVALID)
 
@@ -27,7 +29,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.generate", description=__doc__)
     parser.add_argument("--seed", type=int, default=1, help="the first script's seed; each script has the next one")
     parser.add_argument("--count", type=int, default=60, help="how many scripts")
-    parser.add_argument("--of", choices=GRAMMARS, default="scripts", help="whole scripts, losses of random lines, or metrics")
+    parser.add_argument("--of", choices=GRAMMARS, default="scripts", help="whole scripts, or random lines in one place of a script")
     parser.add_argument("--ranks", type=int, default=2, choices=(2, 3))
     parser.add_argument("--feature", default="", help="only scripts of which a feature holds this, as `data: own sampler`")
     parser.add_argument("--reduce", type=int, default=3, metavar="N", help="reduce so many of the bad outcomes of each kind")

@@ -91,7 +91,7 @@ def _one(rng: random.Random, table: str) -> str:
     return rng.choice([text for line in table.splitlines() for text in line.split("|")]).replace("\\n", "\n")
 
 
-def _number(rng: random.Random) -> str:
+def number_of_batch(rng: random.Random) -> str:
     """A number of a batch."""
     if rng.random() < 0.7:
         return _one(rng, _NUMBERS)
@@ -99,18 +99,22 @@ def _number(rng: random.Random) -> str:
 
 
 def _total(rng: random.Random) -> _Metric:
-    number, divisor = _number(rng), _one(rng, _DIVISORS)
+    number, divisor = number_of_batch(rng), _one(rng, _DIVISORS)
     added = rng.choice((f"total += {number}", f"total = total + {number}"))
     return ["total, seen, steps = 0.0, 0, 0"], [added, "seen += len(kinds)", "steps += 1"], [f"print('epoch', total / {divisor})"]
 
 
 def _counted(rng: random.Random) -> _Metric:
     count = rng.choice(("count += 1", "count += len(rows)", "count += out.numel()", "count += (kinds > 0).sum().item()"))
-    return ["total, count = 0.0, 0"], [f"total += {_number(rng)}", count], ["mean = total / count", "print('epoch', round(mean, 4))"]
+    return (
+        ["total, count = 0.0, 0"],
+        [f"total += {number_of_batch(rng)}", count],
+        ["mean = total / count", "print('epoch', round(mean, 4))"],
+    )
 
 
 def _list(rng: random.Random) -> _Metric:
-    number = _number(rng)
+    number = number_of_batch(rng)
     return ["L = []"], [rng.choice((f"L.append({number})", f"L += [{number}]"))], [f"print('epoch', {_one(rng, _OF_LISTS)})"]
 
 
@@ -126,13 +130,13 @@ def _rows(rng: random.Random) -> _Metric:
 
 
 def _best(rng: random.Random) -> _Metric:
-    number = _number(rng)
+    number = number_of_batch(rng)
     kept = rng.choice((f"best = max(best, {number})", f"best = {number} if {number} > best else best"))
     return ["best = 0.0"], [kept], ["print('epoch', best)"]
 
 
 def _running(rng: random.Random) -> _Metric:
-    return ["running = 0.0"], [f"running = 0.9 * running + 0.1 * {_number(rng)}"], ["print('epoch', running)"]
+    return ["running = 0.0"], [f"running = 0.9 * running + 0.1 * {number_of_batch(rng)}"], ["print('epoch', running)"]
 
 
 def _dict(rng: random.Random) -> _Metric:
@@ -145,7 +149,7 @@ def _dict(rng: random.Random) -> _Metric:
         )
     )
     start = rng.choice(("d = collections.defaultdict(float)", "d = {'a': 0.0, 'b': 0.0}"))
-    return [start], [f"d['a'] += {_number(rng)}", f"d['b'] += {_number(rng)}"], [shown]
+    return [start], [f"d['a'] += {number_of_batch(rng)}", f"d['b'] += {number_of_batch(rng)}"], [shown]
 
 
 def _matrix(rng: random.Random) -> _Metric:

@@ -1,4 +1,4 @@
-"""Losses of random expressions: each line is tried on a batch as it is chosen, so that shapes always fit.
+"""Losses and forwards of random expressions: each line is tried on a batch as it is chosen, so that shapes always fit.
 
 What real scripts compute of a batch is seldom as wild; but whatever a rule takes for a mean over samples must be one.
 """
@@ -29,7 +29,7 @@ class Net(nn.Module):
 net = Net()
 optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
 """
-HEAD = f"""\
+_DATA = """\
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -40,14 +40,31 @@ x, y, w = torch.randn(32, 4, 6), torch.randint(0, 3, (32,)), torch.rand(32)
 loader = DataLoader(TensorDataset(x, y, w), batch_size=8, shuffle=True, drop_last=True)
 
 
-{NET}for epoch in range(2):
-    for rows, kinds, weights in loader:
-        out, feats = net(rows)
 """
+_LOOP = """\
+for epoch in range(2):
+    for rows, kinds, weights in loader:
+"""
+OUTPUTS = "        out, feats = net(rows)\n"
+HEAD = _DATA + NET + _LOOP + OUTPUTS
 TAIL = """\
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+"""
+_FORWARD = """\
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.near, self.head = nn.Linear(6, 5), nn.Linear({size}, 3)
+
+    def forward(self, rows):
+        feats = torch.tanh(self.near(rows))
+{lines}        return self.head({last}.reshape(len(rows), -1))
+
+
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
 """
 _OF_ONE = """\
 {v}.sum({d})|{v}.mean({d})|{v}.max({d})[0]|{v}.min({d}).values|{v}.amax({d})|{v}.median({d})[0]|{v}.prod({d})|torch.logsumexp({v}, {d})
@@ -101,16 +118,45 @@ def loss(seed: int) -> Generated:
     """The script of a seed, whose loss is computed in some random lines."""
     rng = random.Random(seed)
     while True:
-        lines = _lines(rng, rng.randint(1, 5))
+        lines = _loss_lines(rng, rng.randint(1, 5))
         if lines:
             body = "".join(f"        {line}\n" for line in lines)
             return Generated(seed, HEAD + body + TAIL, tuple(f"line: {line.partition(' = ')[2]}" for line in lines))
 
 
-def _lines(rng: random.Random, count: int) -> list[str]:
+def forward(seed: int) -> Generated:
+    """The script of a seed whose network computes its output in some random lines."""
+    rng = random.Random(seed)
+    while True:
+        scope = {name: value for name, value in one_batch().items() if name not in ("kinds", "weights", "out")}
+        lines = _lines(rng, rng.randint(1, 4), scope, ["feats"])
+        last = f"a{len(lines) - 1}"
+        value = scope.get(last)
+        if isinstance(value, torch.Tensor) and value.requires_grad and value.shape[:1] == (8,):
+            lines = _used(lines, last)
+            body = "".join(f"        {line}\n" for line in lines)
+            net = _FORWARD.format(size=value[0].numel(), lines=body, last=last)
+            loop = _LOOP + "        loss = F.cross_entropy(net(rows), kinds)\n" + TAIL
+            return Generated(seed, _DATA + net + loop, tuple(f"line: {line.partition(' = ')[2]}" for line in lines))
+
+
+def _loss_lines(rng: random.Random, count: int) -> list[str]:
     """Assignments that lead from a network's outputs to `loss`; none where no such were found."""
-    of_one, of_two, losses, ends = _KINDS
-    scope, names, lines = _scope(), ["out", "feats"], list[str]()
+    scope, (_, _, losses, ends) = one_batch(), _KINDS
+    lines = _lines(rng, count, scope, ["out", "feats"])
+    names = ["out", "feats", *(line.partition(" = ")[0] for line in lines)]
+    for _ in range(_TRIES):
+        text = _filled(rng, rng.choice(ends if rng.random() < 0.8 else losses), names)
+        value = _tried(text, scope)
+        if value is not None and value.ndim == 0 and value.requires_grad:
+            return _used([*lines, f"loss = {text}"], "loss")
+    return []
+
+
+def _lines(rng: random.Random, count: int, scope: dict[str, object], names: list[str]) -> list[str]:
+    """Assignments of what can be computed from some names; their values are added to `scope`."""
+    of_one, of_two, losses, _ = _KINDS
+    names, lines = [*names], list[str]()
     for _ in range(_TRIES):
         if len(lines) == count:
             break
@@ -119,15 +165,10 @@ def _lines(rng: random.Random, count: int) -> list[str]:
             names.append(f"a{len(lines)}")
             scope[names[-1]] = value
             lines.append(f"{names[-1]} = {text}")
-    for _ in range(_TRIES):
-        text = _filled(rng, rng.choice(ends if rng.random() < 0.8 else losses), names)
-        value = _tried(text, scope)
-        if value is not None and value.ndim == 0 and value.requires_grad:
-            return _used([*lines, f"loss = {text}"])
-    return []
+    return lines
 
 
-def _scope() -> dict[str, object]:
+def one_batch() -> dict[str, object]:
     """What the lines of a script read, for one batch."""
     rows = torch.randn(8, 4, 6)
     feats = torch.tanh(nn.Linear(6, 5)(rows))
@@ -155,9 +196,9 @@ def _tried(text: str, scope: dict[str, object]) -> torch.Tensor | None:
     return value if bool(value.isfinite().all()) and bool(value.abs().max() < 1e4) else None
 
 
-def _used(lines: list[str]) -> list[str]:
-    """The lines that the last one depends on."""
-    needed, kept = {"loss"}, list[str]()
+def _used(lines: list[str], last: str) -> list[str]:
+    """The lines that the last variable depends on."""
+    needed, kept = {last}, list[str]()
     for line in reversed(lines):
         name, _, text = line.partition(" = ")
         if name in needed:

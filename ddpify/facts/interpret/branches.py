@@ -12,6 +12,7 @@ from ddpify.facts.interpret.state import Interpreter, State
 from ddpify.facts.model import NOTHING, Class, Decision, Ext, Func, Known, Lit, Method, New, Obj, Tup, Value, join, origins_of
 from ddpify.facts.origins import Origin, of_kind, only, without
 
+_VARYING = ("index", "batch", "drawn", "random", "decided", "kept")
 _CONTAINERS = frozenset(("list", "tuple", "dict"))
 
 
@@ -24,6 +25,7 @@ def execute_if(run: Interpreter, node: ast.If) -> bool:
     known = truth(run, node.test)
     expected = known_flag(run, node.test, settings=True) if known is None else None
     before, idle, ends, settings = run.fork(), run.frame.idle, list[tuple[State, bool]](), list[frozenset[Known]]()
+    outputs = _Outputs(run, node)
     for branch, taken in ((node.body, True), (node.orelse, False)):
         if known is not None and known is not taken:
             continue
@@ -34,13 +36,49 @@ def execute_if(run: Interpreter, node: ast.If) -> bool:
         run.settings |= known_if(run, node.test, taken)
         _as_asked(run, node.test, taken)
         if run.block(branch):
+            outputs.note()
             ends.append((run.end_of_branch(), run.frame.idle))
             settings.append(run.settings_left)
         run.tests, run.deciding, run.settings = saved
     run.settings = frozenset.intersection(*settings) if settings else run.settings
     live = [state for state, off in ends if not off]
     run.frame.idle = idle or not live
-    return run.merge([_with_numbers_of(live, state) if off and live else state for state, off in ends])
+    alive = run.merge([_with_numbers_of(live, state) if off and live else state for state, off in ends])
+    outputs.mark()
+    return alive
+
+
+class _Outputs:
+    """The outputs of networks that what a condition assigns is computed from in one branch alone, where steps answer it differently."""
+
+    def __init__(self, run: Interpreter, node: ast.If) -> None:
+        self._run, self._ends = run, list[dict[str, Value]]()
+        stored = (n for s in (*node.body, *node.orelse) for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+        self._names = {n.id for n in stored} if _varies(run, node.test) else set()
+
+    def note(self) -> None:
+        """What a branch leaves."""
+        self._ends.append({name: self._run.lookup(name) for name in self._names})
+
+    def mark(self) -> None:
+        """Mark them once the branches are joined."""
+        for name in self._names if len(self._ends) == 2 else ():
+            origins = _in_both(self._run.lookup(name).origins, [values[name] for values in self._ends])
+            value = self._run.lookup(name)
+            if origins != value.origins:
+                self._run.bind(name, Value(value.objs, origins, value.scale, value.shape))
+
+
+def _varies(run: Interpreter, test: ast.expr) -> bool:
+    """Whether the steps of a training may answer a test differently."""
+    values = (run.trace.values.get(n, NOTHING) for n in ast.walk(test) if isinstance(n, ast.expr))
+    return any(value.of_kind(kind) for value in values for kind in _VARYING)
+
+
+def _in_both(origins: frozenset[Origin], parts: list[Value]) -> frozenset[Origin]:
+    """The origins of what two branches give, of which what one of them alone is computed from is so "sometimes"."""
+    one, other = (frozenset(o for o in part.origins if o.kind == "output") for part in parts)
+    return origins - (one ^ other) | {Origin("sometimes", o.of) for o in one ^ other}
 
 
 def _as_asked(run: Interpreter, test: ast.expr, taken: bool) -> None:
@@ -289,7 +327,8 @@ def evaluate_ifexp(run: Interpreter, node: ast.IfExp) -> Value:
         return parts[0 if expected else 1]
     chosen, decides = join(parts), _deciding(test) if len(parts) == 2 else frozenset()
     own = of_kind(decides, "decided") and chosen.scale in ("mean", "sum", "count", "total")
-    return Value(chosen.objs, chosen.origins | decides, "other" if own else chosen.scale, chosen.shape)
+    origins = _in_both(chosen.origins, parts) if len(parts) == 2 and _varies(run, node.test) else chosen.origins
+    return Value(chosen.objs, origins | decides, "other" if own else chosen.scale, chosen.shape)
 
 
 def evaluate_boolop(run: Interpreter, node: ast.BoolOp) -> Value:

@@ -155,7 +155,7 @@ def changed_in_place(run: Interpreter, method: ast.Attribute, was: Value, result
     if isinstance(inner, ast.Name) and (inner is method.value or filled or takes_on(was)):
         run.bind(inner.id, result)
         run.frame.changed.add(inner.id)
-    elif isinstance(inner, ast.Attribute) and result.batches() and filled:
+    elif isinstance(inner, ast.Attribute) and (result.batches() if filled else not was.objs and takes_on(was)):
         owners = run.expression(inner.value).objs
         for obj in owners:
             run.set_attribute(obj, inner.attr, Value(frozenset(), result.origins, result.scale, result.shape), len(owners) == 1)

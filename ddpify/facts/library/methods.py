@@ -122,9 +122,12 @@ def _registered(use: Use) -> Value | None:
 
 
 def _buffer(use: Use) -> Value | None:
-    """`register_buffer(f"scale{i}", tensor)`: what is known of the tensors whose names are put together."""
-    if isinstance(use.of, New) and use.args and not flow.texts_of(use.args[0]):
-        named.add_buffer(use.run, use.of, named.pattern(use.run, use.node.args[0]), use.argument(1, "tensor"))
+    """`register_buffer("centre", tensor)`: an attribute; `register_buffer(f"scale{i}", tensor)`: those whose names are put together."""
+    tensor, names = use.argument(1, "tensor"), flow.texts_of(use.argument(0, "name"))
+    for name in names if isinstance(use.of, New) else ():
+        use.run.set_attribute(use.of, name, tensor, True)
+    if isinstance(use.of, New) and use.args and not names:
+        named.add_buffer(use.run, use.of, named.pattern(use.run, use.node.args[0]), tensor)
     return None
 
 

@@ -15,8 +15,9 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Replace
+from ddpify.facts import library
 from ddpify.facts.manual_batches import parts_of
-from ddpify.facts.model import Lit, New, Part
+from ddpify.facts.model import Lit, New, Part, Value
 from ddpify.facts.tree import last_name
 from ddpify.rules.base import DIVIDED_BATCHES, Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
@@ -149,13 +150,22 @@ def _compared(context: Context, node: ast.Compare, sizes: Sizes) -> Iterator[Cha
     lengths = [side for side in sides if value(side).scale == "count"]
     if not lengths or not all(sizes.batches(value(side)) for side in lengths):
         return
-    if any(isinstance(s, ast.Constant) and type(s.value) is int and s.value for s in sides):
+    if any(_is_of_all(value(side), sizes) for side in sides):
         for side in lengths:
             if not (isinstance(side, ast.BinOp) and isinstance(side.op, ast.Mod)):
                 yield _length_of_all(context, side)
     for side in sides:
         if sizes.read(value(side)) and side not in sizes.arguments:
             yield from divide(context, side, "a batch's length is compared with one rank's batch size")
+
+
+def _is_of_all(value: Value, sizes: Sizes) -> bool:
+    """Whether a number is about whole batches: it is written out, a setting, or computed from the batch size."""
+    if value.scale is not None or sizes.read(value):
+        return False
+    written = any(isinstance(o, Lit) and type(o.value) in (int, float) and o.value for o in value.objs)
+    setting = any(isinstance(o, Part) and isinstance(o.of, New) and o.of.path in library.HOLDERS for o in value.objs)
+    return written or setting or sizes.derived(value)
 
 
 def _length_of_all(context: Context, side: ast.expr) -> Change | Finding:

@@ -199,7 +199,13 @@ def _otherwise(context: Context) -> ast.expr | None:
     for tree in context.facts.trees.values() if moving else ():
         for node in tree.of(ast.Subscript, ast.Call):
             index, picked = join([run.value(n) for n in _picked_by(node)]), run.value(node)
-            own = index.origins & moving and not index.batches() and not picked.batches() and not picked.of_kind("output")
+            own = (
+                index.origins & moving
+                and not index.batches()
+                and not picked.batches()
+                and not picked.of_kind("output")
+                and not picked.of_kind("sometimes")
+            )
             if own and node not in context.facts.batch_sources and not _in_module(context, tree, node):
                 return node
     return None
@@ -266,7 +272,7 @@ def _in_module(context: Context, tree: Tree, node: ast.AST) -> bool:
 
 def _carried(context: Context, value: Value, call: Call) -> bool:
     """Whether a forward's argument is what it returned the time before: by its origin, or by a name that a loop carries round."""
-    if any(isinstance(o.of, tuple) and o.of[0] is call.node for o in _all_origins(context, value) if o.kind == "output"):
+    if any(isinstance(o.of, tuple) and o.of[0] is call.node for o in _all_origins(context, value) if o.kind in ("output", "sometimes")):
         return True
     return any(_by_name(context, value, node) for node in (call.node, *call.stack) if isinstance(node, ast.Call))
 

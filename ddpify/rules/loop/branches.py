@@ -6,12 +6,13 @@ import ast
 from collections.abc import Iterable
 
 from ddpify.facts import disk, library
-from ddpify.facts.model import Call, Loop, Part
+from ddpify.facts.model import Call, Loop, New, Part, Value
 from ddpify.facts.tensors import ENDS
 from ddpify.facts.tree import own_statements
 from ddpify.rules.context import Context
 
 NAMES = ("lr", "momentum", "weight_decay", "betas", "initial_lr", "max_lr", "eps", "alpha", "nesterov", "dampening")
+_OF_TENSORS = ("data", "requires_grad")
 _TRAINS = frozenset(("backward", "step", "load_state_dict", "zero_grad", "train"))
 
 
@@ -54,7 +55,7 @@ def parts_ranks(context: Context, node: ast.If | ast.While) -> bool:
     """Whether a test that ranks answer differently leads them to other collectives, other steps or other settings."""
     if isinstance(node, ast.While):
         return any(n in context.collective_call_sites or _changes_training(context, n) for n in ast.walk(node)) or _leaves(context, node)
-    if any(_changes_training(context, n) or n in context.once(_calls_that_step) for n in ast.walk(node)):
+    if any(_changes_training(context, n) or n in context.once(_that_train) for n in ast.walk(node)):
         return True
     sites = [_sites(context, branch) for branch in (node.body, node.orelse)]
     if any(n in context.backwards for branch in sites for n in branch):
@@ -94,16 +95,29 @@ def _changes_training(context: Context, node: ast.AST) -> bool:
     return isinstance(node, ast.Assign) and (_is_loaded(context, node) or _names_file(context, node))
 
 
-def _calls_that_step(context: Context) -> set[ast.AST]:
-    """The calls of functions in which an optimizer or a scheduler steps, or one of their settings is written."""
+def _that_train(context: Context) -> set[ast.AST]:
+    """What writes to the parameters of models, and the calls of functions that do, or in which an optimizer steps or is set anew."""
     run, out = context.facts.after, set[ast.AST]()
     for store in run.trace.stores:
         if isinstance(store.node, ast.Subscript) and is_setting(context, store.node):
             out.update(store.stack)
-    for call in run.calls_named("step"):
-        if any(o.path.startswith("torch.optim.") for o in call.receiver.instances()):
+        elif (not isinstance(store.node, ast.Attribute) or store.node.attr in _OF_TENSORS) and _is_of_model(context, store.receiver):
+            out.update((store.node, *store.stack))
+    for call in run.trace.calls:
+        if call.method == "step" and any(o.path.startswith("torch.optim.") for o in call.receiver.instances()):
             out.update(call.stack)
+        elif call.method.endswith("_") and not call.method.startswith("_") and _is_of_model(context, call.receiver):
+            out.update((call.node, *call.stack))
     return out
+
+
+def _is_of_model(context: Context, value: Value) -> bool:
+    """Whether something is a parameter of a model, or a part of one."""
+    trained = {o for model in context.facts.models for o in model.objs}
+    parts = (o for o in value.objs if isinstance(o, (New, Part)))
+    return bool(value.of_kind("parameters") and not value.batches()) or any(
+        not trained.isdisjoint(context.facts.after.roots(o)) for o in parts
+    )
 
 
 def _names_file(context: Context, node: ast.Assign) -> bool:

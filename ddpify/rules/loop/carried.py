@@ -11,7 +11,7 @@ References: https://docs.pytorch.org/docs/stable/distributed.html#collective-fun
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ddpify.edits import Edit
 from ddpify.facts.collect import TrainingLoop, loss_of
@@ -80,15 +80,16 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         for node in sorted(loss.of_kind("kept"), key=lambda n: n.lineno):
             if node not in stored and _carried(context, loop, node):
                 stored[node] = container(_target(node))
-    if stored:
-        replicated = _assuming(context, stored)
-        for node, target in stored.items():
-            if not _follows(replicated, node):
-                yield from pools.shared(context, CODE, _target(node)) or (_over_ranks(replicated, node, target),)
-    yield from (item for item in state.written(context) if not isinstance(item, Change) or context.tree.statement(item.node) not in stored)
+    kept = state.buffers(context) | dict[ast.stmt, ast.expr](stored.items())
+    replicated = _assuming(context, kept) if kept else context
+    for node, target in stored.items():
+        if not _follows(replicated, node):
+            yield from pools.shared(context, CODE, _target(node)) or (_over_ranks(replicated, node, target),)
+    written = state.written(replicated)
+    yield from (item for item in written if not isinstance(item, Change) or context.tree.statement(item.node) not in stored)
 
 
-def _assuming(context: Context, stored: dict[ast.Assign | ast.AugAssign, ast.expr]) -> Context:
+def _assuming(context: Context, stored: Mapping[ast.stmt, ast.expr]) -> Context:
     """The context in which the loop-carried variables are replicated at the start of a step, as the edits keep them."""
     replicated_after = dict(context.assumed.replicated_after)
     for node, target in stored.items():

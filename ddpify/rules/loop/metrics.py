@@ -139,10 +139,11 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     yield from _divisors(context)
     yield from _sampled(context)
     yield from _progress(context)
-    within = [c for c in _output_calls(context) if any(loop.node in seen for loop in c.loops)]
+    decided = (c for c, _ in effects(context.facts.after) if any(context.from_sharded_data(test) for _, test in c.tests))
+    within = [c for c in (*_output_calls(context), *decided) if any(loop.node in seen for loop in c.loops)]
     if within:
         yield context.manual(
-            CODE, within[0].node, "values printed inside the batch loop are those of rank 0's part of the batch", level=Safety.NOTE
+            CODE, within[0].node, "what is printed inside the batch loop is about rank 0's part of the batch", level=Safety.NOTE
         )
     evaluating = seen - context.facts.training_loops
     part = next((c for c in within if effect(c) == "file" and any(loop.node in evaluating for loop in c.loops)), None)

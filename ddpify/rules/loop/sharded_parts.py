@@ -47,12 +47,18 @@ def over_ranks(context: Context, part: ast.expr) -> Replace:
 def gather_edits(context: Context, index: ast.expr, value: ast.expr) -> tuple[list[Edit], set[str]]:
     """The edits that store the rows of all ranks, under the indices of all where they are the samples'; none where that is not seen."""
     run, name = context.facts.after, context.names["from_all_ranks"]
-    own = [n for n in (index, value) if context.from_sharded_data(run.value(n))]
+    counts: list[ast.expr] = []
+    if isinstance(index, ast.Slice):  # as many rows as a rank has of its batch
+        bounds = [sharded_parts(context, b) for b in (index.lower, index.upper, index.step) if b is not None]
+        counts = [part for parts in bounds for part in parts or ()]
+        if None in bounds or any(run.value(part).scale != "count" for part in counts):
+            return [], set()
+    own = [n for n in ((value,) if counts else (index, value)) if context.from_sharded_data(run.value(n))]
     rows = all(run.value(n).scale == "sample" and not run.value(n).instances() for n in own)
     place = index in own if not isinstance(index, ast.Slice) else index not in own and value in own
     if not rows or not place or isinstance(index, ast.Tuple):
         return [], set()
-    return [Replace(n, f"{name}({{0}})", (n,)) for n in own], {"from_all_ranks"}
+    return [*(Replace(n, f"{name}({{0}})", (n,)) for n in own), *reduce_edits(context, counts)[0]], {"from_all_ranks"}
 
 
 def _gather(context: Context, node: ast.expr, carried: ast.expr | None, parts: list[ast.expr]) -> bool:

@@ -23,6 +23,16 @@ _GROWS = frozenset("append extend insert add update setdefault remove discard po
 _DATA_SETS = ("torch.utils.data.", "list", "dict")
 
 
+def buffers(context: Context) -> dict[ast.stmt, ast.expr]:
+    """The buffers of the trained models that are written from batches, by the statements that do: they are equal on all ranks before."""
+    state, out = _State(context), dict[ast.stmt, ast.expr]()
+    for event, value in _writes(context):
+        tensor = _tensor(event)
+        if tensor is not None and context.from_sharded_data(value) and state.written(event):
+            out[context.facts.tree_of(event.node).statement(event.node)] = tensor
+    return out
+
+
 def written(context: Context) -> Iterator[Change | Finding]:
     """Each write of state, with reduced numbers where that can be done."""
     state, data = _State(context), _data(context)
@@ -73,6 +83,9 @@ class _State:
             mine = [o for o in event.receiver.objs if self._trained(o)]
             buffer = any((o, event.node.attr) in self._buffers for o in mine)
             return event.node.attr if buffer or (mine and self._outlives(event)) else ""
+        tensor = _tensor(event)
+        if tensor is not None and any((o, tensor.attr) in self._buffers and self._trained(o) for o in self._run.value(tensor.value).objs):
+            return tensor.attr
         chained = {pair[0] for pair in event.receiver.of_kind("method") if _in_place(pair[1])}  # x.mul_(a).add_(b)
         for obj in event.receiver.objs | chained:
             while isinstance(obj, Part) and not self._is_tensor(obj):
@@ -127,6 +140,18 @@ def _base(event: Store | Call) -> ast.expr:
     return node.value if isinstance(node, (ast.Attribute, ast.Subscript)) else node
 
 
+def _tensor(event: Store | Call) -> ast.Attribute | None:
+    """The attribute that `self.x.data[i] = v` or `self.x.mul_(a).add_(b)` changes."""
+    node = _base(event)
+    while not isinstance(node, ast.Attribute) or node.attr == "data":
+        if isinstance(node, ast.Call):
+            node = node.func
+        elif not isinstance(node, (ast.Attribute, ast.Subscript)):
+            return None
+        node = node.value if isinstance(node, (ast.Attribute, ast.Subscript)) else node
+    return node
+
+
 def _reaches(context: Context, node: ast.expr, data: set[Obj]) -> bool:
     """Whether an expression is a data set, a part of one, or a tensor that one was made of."""
     run = context.facts.after
@@ -157,7 +182,9 @@ def _over_ranks(context: Context, event: Store | Call, name: str) -> Change | Fi
         edits, needs = _edits(context, event)
     if edits:
         why = "later steps read this: it is computed from the batches of all ranks, so that it stays equal on all"
-        return Change(CODE, why, tree.shown, event.node, tuple(edits), needs=tuple(sorted(needs)))
+        parts = [e.node for e in edits if isinstance(e.node, ast.expr)]
+        become = tuple((part, "whole" if context.facts.after.value(part).scale == "sample" else "agreed") for part in parts)
+        return Change(CODE, why, tree.shown, event.node, tuple(edits), needs=tuple(sorted(needs)), redistributes=become)
     if name:
         why = f"`{name}` is computed from this rank's part of the batch, and later steps read it: it differs between ranks"
         return context.manual(CODE, event.node, why, "sum or average what it is computed from over the ranks", level=Safety.REVIEW)

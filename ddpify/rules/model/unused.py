@@ -104,7 +104,7 @@ def _conditional(context: Context, node: ast.AST) -> bool:
 
 
 def _leaves_out_outputs(model: TrainedModel, loop: TrainingLoop) -> bool:
-    """Whether parts of the model only lead to outputs that a backward does not start from."""
+    """Whether parts of the model only lead to outputs that a backward does not start from, or not in every step."""
     reached: dict[object, set[object]] = {}
     outputs: dict[object, dict[object, frozenset[object]]] = {}
     for node, name, all_of in loop.loss.of_kind("output"):
