@@ -15,7 +15,7 @@ class Origin(NamedTuple):
     - turned: the call after which the first dimension may not be that of the samples, or which gives their places in the batch
     - coupled: where samples are combined with a number of all of a batch; thinned: a loader that may leave samples out
     - forward, graded: a model and the call of its forward, or of which only the gradient is used; parameters: a model; weight: a parameter
-    - output: one of what a forward gives, and the model's parts that lead to each; sometimes: one that not all steps use
+    - output: one of what a forward gives, and the model's parts that lead to each; sometimes: one of which no gradient is in all steps
     - mixed: a forward on a rank's own rows, of whose results not all are such rows
     - random, drawn, time, rank: a library's generator, a draw, the clock, the rank; index: a loop that counts
     - compared: some comparison; sizes: those of rows; divided: where a number of samples is divided

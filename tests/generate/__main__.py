@@ -16,11 +16,20 @@ from generate.compose import compose
 from generate.epoch_metrics import metric
 from generate.expressions import forward, loss
 from generate.kept_state import kept
+from generate.mixed import mixed
 from generate.reduce import reduced
 from generate.report import common_features, written
 from generate.runner import Kind, Result, examine
 
-GRAMMARS = {"scripts": compose, "losses": loss, "forwards": forward, "metrics": metric, "states": kept, "choices": chosen}
+GRAMMARS = {
+    "scripts": compose,
+    "losses": loss,
+    "forwards": forward,
+    "metrics": metric,
+    "states": kept,
+    "choices": chosen,
+    "mixed": mixed,
+}
 AT_ONCE = 60
 BAD = (Kind.SILENT, Kind.CRASH, Kind.FALSE_ALARM, Kind.INVALID)
 

@@ -69,21 +69,26 @@ for t, p in zip(kinds, out.argmax(1)):\n    cm[t, p] += 1|np.add.at(cm, (kinds.n
 for j in range(len(kinds)):\n    cm[kinds[j], out[j].argmax()] += 1
 cm += np.bincount(3 * kinds.numpy() + out.argmax(1).numpy(), minlength=9).reshape(3, 3)""".replace("\n    ", "\\n    ")
 
-_Metric = tuple[list[str], list[str], list[str]]  # the lines before a loop, of each batch, and after the loop
+_Metric = tuple[list[str], list[str], list[str]]
 
 
 def metric(seed: int) -> Generated:
     """The script of a seed, which prints a random number of each epoch."""
     rng = random.Random(seed)
-    start, each, end = rng.choice(_WAYS)(rng)
+    start, each, end = metric_lines(rng)
     trains = rng.random() < 0.5
     body = _TRAINING if trains else _VALIDATION
-    body = body.format(start=_indented(start, 4), each=_indented(each, 8 if trains else 12), end=_indented(end, 4))
+    body = body.format(start=indented(start, 4), each=indented(each, 8 if trains else 12), end=indented(end, 4))
     body = body.replace("{loader}", "train_loader" if trains else "val_loader").replace("{data}", "train_set" if trains else "val_set")
     return Generated(seed, HEAD + body, (f"in: {'training' if trains else 'validation'}", *(f"line: {line}" for line in (*each, *end))))
 
 
-def _indented(lines: list[str], by: int) -> str:
+def metric_lines(rng: random.Random) -> _Metric:
+    """The lines of a metric before a loop, of each batch, and after the loop, for `{loader}` and `{data}`."""
+    return rng.choice(_WAYS)(rng)
+
+
+def indented(lines: list[str], by: int) -> str:
     return "".join(" " * by + line.replace("\n", "\n" + " " * by) + "\n" for line in lines)
 
 

@@ -118,7 +118,7 @@ def loss(seed: int) -> Generated:
     """The script of a seed, whose loss is computed in some random lines."""
     rng = random.Random(seed)
     while True:
-        lines = _loss_lines(rng, rng.randint(1, 5))
+        lines = loss_lines(rng, rng.randint(1, 5))
         if lines:
             body = "".join(f"        {line}\n" for line in lines)
             return Generated(seed, HEAD + body + TAIL, tuple(f"line: {line.partition(' = ')[2]}" for line in lines))
@@ -140,7 +140,7 @@ def forward(seed: int) -> Generated:
             return Generated(seed, _DATA + net + loop, tuple(f"line: {line.partition(' = ')[2]}" for line in lines))
 
 
-def _loss_lines(rng: random.Random, count: int) -> list[str]:
+def loss_lines(rng: random.Random, count: int) -> list[str]:
     """Assignments that lead from a network's outputs to `loss`; none where no such were found."""
     scope, (_, _, losses, ends) = one_batch(), _KINDS
     lines = _lines(rng, count, scope, ["out", "feats"])

@@ -7,6 +7,7 @@ import re
 from typing import NamedTuple
 
 from .compose import Generated
+from .epoch_metrics import indented
 from .expressions import HEAD, TAIL
 
 
@@ -126,22 +127,31 @@ def kept(seed: int) -> Generated:
     states = [s for s in _STATES if place == "loop" or not re.search("break|optimizer", " ".join(s.uses))]
     starts, before, uses, after = list[str](), list[str](), list[str](), list[str]()
     for state in rng.sample(states, rng.choice((1, 1, 2))):
-        rows = rng.choice(_ROWS.split("|"))
-        number = rng.choice(_NUMBERS.replace("\n", "|").split("|")).format(v=rows)
-        update = state.update.format(v=rows, n=number)
-        starts.append(state.start.format())
+        start, update, use = _filled(rng, state)
+        starts.append(start)
         (before if rng.random() < 0.5 and "loss" not in update else after).append(update)
-        uses.append(rng.choice(state.uses))
+        uses.append(use)
     body = ["loss = F.cross_entropy(out, kinds)", *before, *uses]
     text = _in_loop(rng, starts, body, after) if place == "loop" else _in_module(rng, place == "network", starts, [*body, *after])
     return Generated(seed, text, (f"kept: in the {place}", *(f"line: {line}" for line in (*before, *after, *uses))))
 
 
+def state_lines(rng: random.Random) -> tuple[str, str, str]:
+    """The line that a variable starts with, the one that updates it, and one that changes a loss by it."""
+    return _filled(rng, rng.choice(_STATES))
+
+
+def _filled(rng: random.Random, state: _State) -> tuple[str, str, str]:
+    rows = rng.choice(_ROWS.split("|"))
+    number = rng.choice(_NUMBERS.replace("\n", "|").split("|")).format(v=rows)
+    return state.start.format(), state.update.format(v=rows, n=number), rng.choice(state.uses)
+
+
 def _in_loop(rng: random.Random, starts: list[str], body: list[str], after: list[str]) -> str:
     """A script whose loop holds the variables, for an epoch or throughout."""
     by_epoch = rng.random() < 0.3
-    start = _indented(starts, 4 if by_epoch else 0)
-    return _LOOP.replace(_EPOCHS, _EPOCHS + start if by_epoch else start + _EPOCHS) + _indented(body, 8) + TAIL + _indented(after, 8)
+    start = indented(starts, 4 if by_epoch else 0)
+    return _LOOP.replace(_EPOCHS, _EPOCHS + start if by_epoch else start + _EPOCHS) + indented(body, 8) + TAIL + indented(after, 8)
 
 
 def _in_module(rng: random.Random, in_network: bool, starts: list[str], body: list[str]) -> str:
@@ -151,7 +161,7 @@ def _in_module(rng: random.Random, in_network: bool, starts: list[str], body: li
     starts, body = ([attribute.sub(r"self.\1", line) for line in some] for some in (starts, body))
     if rng.random() < 0.5:
         starts = [re.sub(r"^self\.(\w+) = (torch.*)", r'self.register_buffer("\1", \2)', start) for start in starts]
-    start, forward = _indented(starts, 8), _indented([*body, "return loss"], 8)
+    start, forward = indented(starts, 8), indented([*body, "return loss"], 8)
     if in_network:
         given = "        out = self.head(feats.flatten(1))\n" + forward
         text = _LOOP.replace("        return self.head(feats.flatten(1)), feats\n", given).replace(
@@ -163,7 +173,3 @@ def _in_module(rng: random.Random, in_network: bool, starts: list[str], body: li
     module = f"class Criterion(nn.Module):\n{init}\n    def forward(self, out, feats, rows, kinds, weights, i):\n{forward}\n\n"
     text = _LOOP.replace("net = Net()\n", module + "net = Net()\ncriterion = Criterion()\n")
     return text + "        loss = criterion(out, feats, rows, kinds, weights, i)\n" + TAIL
-
-
-def _indented(lines: list[str], by: int) -> str:
-    return "".join(" " * by + line.replace("\n", "\n" + " " * by) + "\n" for line in lines)

@@ -12,7 +12,7 @@ from ddpify.facts.interpret.state import Interpreter, State
 from ddpify.facts.model import NOTHING, Class, Decision, Ext, Func, Known, Lit, Method, New, Obj, Tup, Value, join, origins_of
 from ddpify.facts.origins import Origin, of_kind, only, without
 
-_VARYING = ("index", "batch", "drawn", "random", "decided", "kept")
+_VARYING = ("index", "batch", "whole", "drawn", "random", "decided", "kept")
 _CONTAINERS = frozenset(("list", "tuple", "dict"))
 
 
@@ -71,8 +71,9 @@ class _Outputs:
 
 def _varies(run: Interpreter, test: ast.expr) -> bool:
     """Whether the steps of a training may answer a test differently."""
-    values = (run.trace.values.get(n, NOTHING) for n in ast.walk(test) if isinstance(n, ast.expr))
-    return any(value.of_kind(kind) for value in values for kind in _VARYING)
+    values = [run.trace.values.get(n, NOTHING) for n in ast.walk(test) if isinstance(n, ast.expr)]
+    filled = any(isinstance(o, New) and o.path in library.COLLECTIONS for v in values for o in v.objs)  # by the steps before
+    return filled or any(value.of_kind(kind) for value in values for kind in _VARYING)
 
 
 def _in_both(origins: frozenset[Origin], parts: list[Value]) -> frozenset[Origin]:

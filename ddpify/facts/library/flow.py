@@ -60,7 +60,8 @@ def share_of(value: Value) -> Value:
 
 def without_graph(value: Value) -> Value:
     """The value cut off from the autograd graph."""
-    return Value(value.objs, without(value.origins, "forward", "graded"), value.scale, value.shape)
+    outputs = {Origin("sometimes", of) for of in value.of_kind("output")}
+    return Value(value.objs, without(value.origins, "forward", "graded", "output") | outputs, value.scale, value.shape)
 
 
 def gradient_of(value: Value) -> Value:

@@ -290,8 +290,9 @@ def _keeps_other_losses(context: Context, after: Run, node: ast.Call) -> bool:
 
 
 def is_of_whole_batch(loss: Value) -> bool:
-    """Whether a loss is computed from all ranks' rows, but for terms that are averages."""
-    return bool(loss.of_kind("whole")) and (loss.scale == "mean" or not loss.of_kind("batch"))
+    """Whether a loss is computed from all ranks' rows, and chosen by no rank's own, but for terms that are averages."""
+    own = loss.of_kind("batch") or loss.of_kind("decided")
+    return bool(loss.of_kind("whole")) and (loss.scale == "mean" or not own)
 
 
 def pads(context: Context, loss: Value) -> bool:

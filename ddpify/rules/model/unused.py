@@ -107,7 +107,8 @@ def _leaves_out_outputs(model: TrainedModel, loop: TrainingLoop) -> bool:
     """Whether parts of the model only lead to outputs that a backward does not start from, or not in every step."""
     reached: dict[object, set[object]] = {}
     outputs: dict[object, dict[object, frozenset[object]]] = {}
-    for node, name, all_of in loop.loss.of_kind("output"):
+    always, sometimes = loop.loss.of_kind("output"), loop.loss.of_kind("sometimes")
+    for node, name, all_of in (*always, *(s for s in sometimes if not any(a[0] is s[0] for a in always))):
         if node in model.forwards:
             reached.setdefault(node, set()).add(name)
             outputs[node] = dict(all_of)
