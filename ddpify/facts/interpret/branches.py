@@ -71,9 +71,11 @@ class _Outputs:
 
 def _varies(run: Interpreter, test: ast.expr) -> bool:
     """Whether the steps of a training may answer a test differently."""
-    values = [run.trace.values.get(n, NOTHING) for n in ast.walk(test) if isinstance(n, ast.expr)]
-    filled = any(isinstance(o, New) and o.path in library.COLLECTIONS for v in values for o in v.objs)  # by the steps before
-    return filled or any(value.of_kind(kind) for value in values for kind in _VARYING)
+    values = {n: run.trace.values.get(n, NOTHING) for n in ast.walk(test) if isinstance(n, ast.expr)}
+    parts = {n.value for n in values if isinstance(n, (ast.Attribute, ast.Subscript))}
+    asked = (o for n, value in values.items() if n not in parts for o in value.objs)
+    filled = any(isinstance(o, New) and o.path in library.COLLECTIONS for o in asked)  # by the steps before
+    return filled or any(value.of_kind(kind) for value in values.values() for kind in _VARYING)
 
 
 def _in_both(origins: frozenset[Origin], parts: list[Value]) -> frozenset[Origin]:
