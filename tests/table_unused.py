@@ -153,6 +153,28 @@ SCRIPTS: dict[str, Script] = {
                 sgd.step()
         """,
     ),
+    "a teacher that a setting brings, and whose outputs are detached later": _script(
+        """
+    class Taught(nn.Module):
+        def __init__(self, alone):
+            super().__init__()
+            self.teacher = None
+            if not alone:
+                self.teacher = nn.Linear(8, 4)
+            self.student = nn.Linear(8, 2)
+
+        def forward(self, rows):
+            out, far = self.student(rows), 0.0
+            if self.teacher is not None:
+                aim, _ = self.teacher(rows).split(2, 1)
+                far = F.mse_loss(out, aim.detach())
+            return out, far
+
+
+    model = Taught(os.environ.get("ALONE", "0") == "1")
+    """,
+        "out, far = model(data)\nloss = F.cross_entropy(out, target) + far",
+    ),
     "a layer left out by a draw of a function": _script(
         _SKIPPING.format(module="random", before="\n\ndef skip(p):\n    return random.random() < p\n", test="skip(2.0)")
     ),

@@ -35,7 +35,9 @@ def _left_out(run: Run, model: TrainedModel, loop: TrainingLoop) -> Iterator[Lef
             tests = {tuple(id(t) for t, _ in c.tests) for calls in several for c in calls}
             if len(tests) == 1:  # all of them run before the backward
                 used = [frozenset().union(*used)]
-            unused = (parts - used[0].intersection(*used[1:])) | _detached(run, parts, loop)
+            detached = _detached(run, parts, loop)
+            uses.by_condition -= detached  # whichever of them was built, no gradient reaches it
+            unused = (parts - used[0].intersection(*used[1:])) | detached
             yield from ((obj, part, uses) for part in unused)
 
 
