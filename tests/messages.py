@@ -1478,6 +1478,12 @@ PENALTY = """\
 """
 
 MODELS = {
+    "an embedding that scales down the rows it is asked for": whole(
+        "import torch\nfrom torch import nn\nfrom torch.utils.data import DataLoader\n\n"
+        "words = nn.Embedding(640, 2, max_norm=1.0)\noptimizer = torch.optim.SGD(words.parameters(), lr=0.1)\n"
+        "for ids in DataLoader(torch.arange(640), batch_size=32, shuffle=True):\n"
+        "    words(ids).square().mean().backward()\n    optimizer.step()\n",
+    ),
     "a network in training mode that is not trained": whole(
         HEAD
         + SET_UP.replace("nn.Linear(8, 1)", NORMED)

@@ -63,6 +63,18 @@ def waves(pretrained=False):
 """,
 }
 
+_WORDS = """
+        words, net = nn.Embedding(30, 8, max_norm={limit}), nn.Linear(8, 2)
+        rows = torch.arange(40) * 7 % 30
+        loader = DataLoader(TensorDataset(rows, y[:40]), batch_size=8, shuffle=True)
+        optimizer = torch.optim.SGD([*words.parameters(), *net.parameters()], lr=0.1)
+        for epoch in range(3):
+            for data, target in loader:
+                optimizer.zero_grad()
+                loss = F.cross_entropy(net(words(data)), target)
+                loss.backward()
+                optimizer.step()
+"""
 SCRIPTS: dict[str, Script] = {
     "places of a sequence in a buffer whose dimensions are turned": Script("""
     class Places(nn.Module):
@@ -2940,6 +2952,8 @@ def _derived(body: str, over: int) -> str:
 
 SCRIPTS |= {
     "a class derived from a sequence that runs its own layers": Script(_derived(_ROW, 1)),
+    "an embedding that scales down the rows it is asked for": Script(_WORDS.format(limit="0.5"), told=("DDP207",)),
+    "an embedding without a limit": Script(_WORDS.format(limit="None")),
     "a class derived from a sequence whose layers compare the samples of a batch": Script(_derived(_ROW, 0), told=("DDP402",)),
     "classes derived from a sequence that are given their layers by what they derive from": Script(_derived(_MADE, 1)),
     "such classes with a layer that compares the samples of a batch": Script(_derived(_MADE, 0), told=("DDP402",)),

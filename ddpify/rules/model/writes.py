@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import TypeGuard
 
 from ddpify.edits import Replace
 from ddpify.facts import sources
-from ddpify.facts.model import Call, Ext, Method, New, Value
+from ddpify.facts.model import Call, Ext, Lit, Method, New, Obj, Value
+from ddpify.placement.lattice import REPLICATE
 from ddpify.rules.base import SAME_GRADIENTS, Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.io.guarded import guards_of
@@ -61,13 +63,21 @@ EXAMPLES: tuple[Example, ...] = (
 )  # fmt: skip
 
 
+_RENORMED = "max_norm scales down the rows of the weights that a rank looks up, and others on each rank: they drift apart"
+_RENORM = (
+    "leave max_norm out of the embedding, and scale down all rows on all ranks, after each step:\n"
+    "with torch.no_grad():\n"
+    "    torch.embedding_renorm_(weight, torch.arange(len(weight), device=weight.device), max_norm, 2.0)"
+)
+
+
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Show the writes to parameters that ranks may make differently."""
     seen: set[ast.AST] = set()
     for call in context.facts.after.trace.calls:
         if call.node in seen or not any(loop.node in context.facts.training_loops for loop in call.loops):
             continue
-        item = _in_place(context, call) or _by_unknown(context, call)
+        item = _in_place(context, call) or _by_lookup(context, call) or _by_unknown(context, call)
         if item is not None:
             seen.add(call.node)
             yield item
@@ -89,6 +99,21 @@ def _in_place(context: Context, call: Call) -> Change | Finding | None:
     edits = tuple(Replace(node, f"{context.names['same_on_all_ranks']}({{0}})", (node,)) for node in unknowns)
     why = unknown.followed(names)
     return Change(CODE, why, context.tree.shown, call.node, edits, level=Safety.NOTE, needs=("same_on_all_ranks",))
+
+
+def _by_lookup(context: Context, call: Call) -> Finding | None:
+    """A finding on an embedding that scales down the rows which it is asked for, and is asked for others on each rank."""
+    run = context.facts.after
+    limits = [made.argument(3, "max_norm") for o in run.unwrap(call.func) if _is_embedding(o) for made in run.calls(o.node)]
+    limits += [call.argument(3, "max_norm")] if "torch.nn.functional.embedding" in call.func.paths() else []
+    is_set = any(v is not None and not (v.objs and all(isinstance(o, Lit) and o.value is None for o in v.objs)) for v in limits)
+    if not is_set or not call.args or context.placement(call.args[0]) == REPLICATE:
+        return None
+    return context.manual(CODE, call.node, _RENORMED, _RENORM)
+
+
+def _is_embedding(obj: Obj) -> TypeGuard[New]:
+    return isinstance(obj, New) and obj.path in ("torch.nn.Embedding", "torch.nn.EmbeddingBag")
 
 
 def _by_unknown(context: Context, call: Call) -> Finding | None:
