@@ -81,7 +81,52 @@ _STREAMS = {
     ),
 }
 
+_QUICK = """
+        class Quick:
+            def __init__(self, *columns, size):
+                self.columns, self.size = columns, size
+
+            def __iter__(self):
+                self.at = 0
+                return self
+
+            def __next__(self):
+                if self.at >= len(self.columns[0]):
+                    raise StopIteration
+                rows = tuple(c[self.at : self.at + self.size] for c in self.columns)
+                self.at += self.size
+                return rows
+
+
+        def train(net, batches):
+            sgd = torch.optim.SGD(net.parameters(), lr=0.01)
+            for epoch in range(3):
+                for rows, kinds in batches:
+                    loss = F.cross_entropy(net(rows), kinds, reduction="sum")
+                    sgd.zero_grad()
+                    loss.backward()
+                    sgd.step()
+
+
+"""
+
 SCRIPTS: dict[str, Script] = {
+    "a loader in one training, and batches of a class of the script's own in another": Script(
+        _QUICK
+        + """
+        train(nn.Linear(8, 2), DataLoader(TensorDataset(x, y), batch_size=8))
+        train(nn.Linear(8, 2), Quick(x, y, size=8))
+        """,
+        told=("DDP402",),
+    ),
+    "a loader, or batches of a class of the script's own": Script(
+        _QUICK
+        + """
+        slow = os.environ.get("QUICK", "0") == "0"
+        train(nn.Linear(8, 2), DataLoader(TensorDataset(x, y), batch_size=8) if slow else Quick(x, y, size=8))
+        """,
+        told=("DDP402",),
+    ),
     "two loaders side by side, by a function of Python 2 where there is one": Script(
         """
         try:

@@ -16,6 +16,7 @@ class Origin(NamedTuple):
     - coupled: where samples are combined with a number of all of a batch; thinned: a loader that may leave samples out
     - forward, graded: a model and the call of its forward, or of which only the gradient is used; parameters: a model; weight: a parameter
     - output: one of what a forward gives, and the model's parts that lead to each; sometimes: one of which no gradient is in all steps
+    - alike: an iteration over a loader, or over something else that all ranks may have alike
     - mixed: a forward on a rank's own rows, of whose results not all are such rows
     - random, drawn, time, rank: a library's generator, a draw, the clock, the rank; index: a loop that counts
     - compared: some comparison; sizes: those of rows; divided: where a number of samples is divided

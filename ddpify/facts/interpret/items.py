@@ -231,9 +231,19 @@ def element(run: Interpreter, over: Value, node: ast.AST | None = None) -> Value
         rest = without(rest, "batch", "forward")
     made = [o for o in over.objs if o not in run.iterated]  # `names = chain(names, more)` in a loop holds itself
     run.iterated.update(made)
-    found = join([_element_of(run, obj, over, node) for obj in made])
+    items = [_element_of(run, obj, over, node) for obj in made]
     run.iterated.difference_update(made)
+    fed = [any(v.batches() for v in library.with_entries([item])) for item in items]
+    alike = any(fed) and any(isinstance(o, New) and o.cls is not None and not of for o, of in zip(made, fed, strict=True))
+    found = _or_alike(join(items), node) if alike else join(items)
     return found | Value(frozenset(), rest)
+
+
+def _or_alike(item: Value, node: ast.AST | None) -> Value:
+    """What iterates over a loader, or over something in its place that all ranks may have alike."""
+    mark = Value(frozenset(), frozenset((Origin("alike", node),)))
+    objs = frozenset(o.each(lambda entry: entry | mark) if isinstance(o, Tup) else o for o in item.objs)
+    return Value(objs, item.origins, item.scale, item.shape) | mark
 
 
 def _element_of(run: Interpreter, obj: Obj, over: Value, node: ast.AST | None) -> Value:

@@ -201,7 +201,7 @@ def _judged(context: Context) -> Iterator[Change | Finding | Proof]:
         obligations = (Obligation("loss", node),)
         if coupled_losses.is_of_whole_batch(loss):
             yield Proof(obligations[0])
-        elif not loss.of_kind("batch"):
+        elif loss.of_kind("alike") or not all(loss_of(call).of_kind("batch") for call in context.facts.after.calls(node)):
             yield context.manual(CODE, node, *_unseen(context, node), obligations)
         elif functions := _unknown_rows(context, loss):
             why = f"the model may also train on what {unknown.listed(functions)} returns: every rank may get the same rows of it"
