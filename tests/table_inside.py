@@ -778,6 +778,26 @@ SCRIPTS |= {
                 for_maker.step()
         """
     ),
+    "noise that is drawn of a distribution of plain numbers for each sample of a batch": Script(
+        """
+        maker, judge = nn.Linear(8, 8), nn.Linear(8, 1)
+        for_maker = torch.optim.SGD(maker.parameters(), lr=0.05)
+        for_judge = torch.optim.SGD(judge.parameters(), lr=0.05)
+        low, high = -1, 1
+        for epoch in range(4):
+            for rows, kinds in DataLoader(TensorDataset(x[:36], y[:36]), batch_size=12):
+                noise = torch.distributions.uniform.Uniform(low=low, high=high).sample([rows.shape[0], 8]) * 0 + 0.5
+                for_judge.zero_grad()
+                loss = F.softplus(-judge(rows)).mean() + F.softplus(judge(maker(noise))).mean()
+                loss.backward()
+                for_judge.step()
+                for_maker.zero_grad()
+                noise = torch.distributions.Uniform(low, high).sample((len(rows), 8)) * 0 + 0.5
+                loss = F.softplus(-judge(maker(noise))).mean()
+                loss.backward()
+                for_maker.step()
+        """
+    ),
     "rows added and copied to places along another dimension, and a product of a list": Script(
         """
         class Overlapping(nn.Module):

@@ -6,6 +6,7 @@ leaves the method to the next row: its class's own, that of any class (or else i
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from ddpify.facts.library.constructors import construct
 from ddpify.facts.library.generic import call_arguments
 from ddpify.facts.library.row import Rule, Use, row_of
 from ddpify.facts.library.tensor_methods import REPEATING, call_tensor
+from ddpify.facts.library.torch import drawn_of_size
 from ddpify.facts.model import NOTHING, Call, Func, Lit, Method, New, Obj, Part, Tup, Value, join, just, origins_of
 from ddpify.facts.origins import Origin, only
 
@@ -243,7 +245,12 @@ _OF_CLASS: dict[str, Mapping[str, Rule]] = {
 
 
 def _sampled(use: Use) -> Value:
-    """`torch.distributions.Bernoulli(p).sample()`."""
+    """`torch.distributions.Bernoulli(p).sample()`: of one of plain numbers, as many as are asked for."""
+    made = use.of.node if isinstance(use.of, New) else None
+    parameters = [*made.args, *(k.value for k in made.keywords)] if isinstance(made, ast.Call) else []
+    numbers = [use.run.trace.values.get(node, NOTHING).objs for node in parameters]
+    if use.args and all(objs and all(isinstance(o, Lit) for o in objs) for objs in numbers):
+        return drawn_of_size(use._replace(path="torch.randn"))
     given = _unknown(use)
     return Value(given.objs, given.origins | flow.drawn("torch", use.node), given.scale, given.shape)
 

@@ -98,7 +98,8 @@ def _in_callees(context: Context, loop: Batches) -> Iterator[tuple[list[Write], 
         node = event.node
         if node in within or not isinstance(node, (ast.Name, ast.Attribute)):
             continue
-        statement = context.facts.tree_of(node).parent.get(node)
+        tree = run.scopes.tree(node)  # none has what is only assumed to be written, such as a wrapper
+        statement = tree.parent.get(node) if tree is not None else None
         totals = [w for w in writes_of(statement) if w.target is node and w.how == "total"] if statement is not None else []
         target = _seen_from(context, loop, node, event.base) if totals else None
         if target is not None:
@@ -186,7 +187,8 @@ def _is_handed_to_reduce(context: Context, loop: Batches, target: ast.expr) -> b
 def _uses(context: Context, loop: Batches, group: list[Write], places: frozenset[Place]) -> dict[int, ast.AST]:
     """The uses after a loop of what it has defined; or one inside it that steers the training by what goes on from run to run."""
     definitions, target = context.facts.after.definitions, group[0].target
-    uses = definitions.after(loop, places, {w.target for w in group})
+    after = definitions.after(loop, places, {w.target for w in group})
+    uses = {at: n for at, n in after.items() if context.facts.after.scopes.tree(n) is not None}
     done = {n for n in uses.values() if reduced(context, n, target)}
     calls = _calls(context, done)
     own = {at: n for at, n in uses.items() if n not in done and not definitions.under(calls, at)}
