@@ -2952,6 +2952,44 @@ def _derived(body: str, over: int) -> str:
 
 SCRIPTS |= {
     "a class derived from a sequence that runs its own layers": Script(_derived(_ROW, 1)),
+    "a flag that is off by the default of each function that may make the model": Script(
+        """
+        class Finder(nn.Module):
+            def __init__(self, tested):
+                super().__init__()
+                self.tested, self.kinds, self.places = tested, nn.Linear(8, 4), nn.Linear(8, 6)
+
+            def forward(self, rows):
+                kinds, places = self.kinds(rows).view(len(rows), 2, 2), self.places(rows).view(len(rows), 2, 3)
+                if self.tested:
+                    return kinds.softmax(2), places - places.mean(0)
+                return kinds, places
+
+
+        def plain(tested=False):
+            return Finder(tested)
+
+
+        def zeroed(tested=False):
+            net = Finder(tested)
+            nn.init.zeros_(net.places.bias)
+            return net
+
+
+        make = plain if os.environ.get("PLAIN", "1") == "1" else zeroed
+        finder = make()
+        sgd = torch.optim.SGD(finder.parameters(), lr=0.1)
+        for epoch in range(3):
+            for rows, wanted in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+                kinds, places = finder(rows)
+                found = wanted.unsqueeze(1).repeat(1, 2) > 0
+                apart = F.smooth_l1_loss(places[found], rows[:, :6].reshape(-1, 2, 3)[found], reduction="sum") / found.sum()
+                loss = F.cross_entropy(kinds.flatten(0, 1), wanted.repeat_interleave(2)) + apart
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """
+    ),
     "an embedding that scales down the rows it is asked for": Script(_WORDS.format(limit="0.5"), told=("DDP207",)),
     "an embedding without a limit": Script(_WORDS.format(limit="None")),
     "a class derived from a sequence whose layers compare the samples of a batch": Script(_derived(_ROW, 0), told=("DDP402",)),

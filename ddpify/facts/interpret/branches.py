@@ -177,6 +177,8 @@ def known_flag(run: Interpreter, node: ast.expr, settings: bool = False) -> bool
     if settings and isinstance(tested, ast.Attribute) and isinstance(tested.value, ast.Name):
         owner = run.lookup(tested.value.id)
         flag = run.expression(tested) if owner.objs <= run.frame.owners else NOTHING
+    if len({repr(o.value) if isinstance(o, Lit) else o for o in flag.objs}) == 1:  # the same wherever it is given
+        flag = Value(frozenset((next(iter(flag.objs)),)), flag.origins)
     if len(flag.objs) != 1 or not (flag.of_kind("literal") or (settings and _is_setting(run, tested, flag))):
         return None
     if tested is node:
