@@ -778,6 +778,28 @@ SCRIPTS |= {
                 for_maker.step()
         """
     ),
+    "a softmax without a dimension, over volumes of which one side was squeezed out": Script(
+        """
+        class Depths(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.costs, self.out = nn.Conv3d(1, 1, 1), nn.Linear(8, 2)
+
+            def forward(self, rows):
+                costs = torch.squeeze(self.costs(rows.view(-1, 1, 2, 2, 2)), 1)
+                return self.out(F.softmax(costs).flatten(1))
+
+
+        net = Depths()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+                loss = F.cross_entropy(net(rows), kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """
+    ),
     "noise that is drawn of a distribution of plain numbers for each sample of a batch": Script(
         """
         maker, judge = nn.Linear(8, 8), nn.Linear(8, 1)

@@ -276,6 +276,8 @@ def along(use: Use, position: int = 1, default: object = UNKNOWN, grow: int = 0,
     shape = shape_of(x)
     dims = (default,) if given is MISSING else literals(given)
     if dims == ("implicit",):
+        if shape.base is not None and shape.axis != 1 and use.at_least(shape, 4):
+            return Result(x.scale, shape)  # over the second
         dims = (_implicit(shape),)
     sides = [use.side(shape, d) for d in dims or (None,)]
     if None in sides:
