@@ -47,7 +47,28 @@ def _script(head: str, each: str, end: str, make: str = MAKE) -> Script:
     return Script("\n".join((NET + head.strip("\n"), make.strip("\n"), EPOCHS.strip("\n"), indented + end.strip("\n"))), same=("kind",))
 
 
+_TAKEN_OUT = """
+        net = nn.Linear(8, 2)
+        many = os.environ.get("MANY", "1") == "1"
+        if many:
+            net = nn.DataParallel(net)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+                loss = F.cross_entropy(net(rows), kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+{taken}
+            torch.save({{"net": inner.state_dict(), "round": epoch}}, "last.pt")
+"""
 SCRIPTS: dict[str, Script] = {
+    "the model inside, or the model, by a condition": Script(
+        _TAKEN_OUT.format(taken="            if many:\n                inner = net.module\n            else:\n                inner = net")
+    ),
+    "the model, and instead the model inside where a condition holds": Script(
+        _TAKEN_OUT.format(taken="            inner = net\n            if many:\n                inner = net.module")
+    ),
     "a model in the dict that is saved": _script(
         "",
         'torch.save({"model": model, "epoch": epoch}, "last.pt")',

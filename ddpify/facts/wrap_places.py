@@ -42,6 +42,8 @@ def place_wraps(facts: Facts) -> None:
             break
         if not _unwrapped(facts, handed):
             trained.update(arg for arg in found if arg in handed and not _unwrapped(facts, frozenset((arg,))))
+    for value in _beside_inner(facts):
+        _unwrapped(facts, frozenset((value,)))
     found_saved = frozenset(pickled.entries(facts.after, facts.entry))
     facts.pickled = found_saved if found_saved and _unwrapped(facts, found_saved) else frozenset()
 
@@ -109,6 +111,24 @@ def _passed(facts: Facts) -> Iterator[tuple[ast.expr, ast.Call]]:
                 continue
             if not any(store.value.objs & value.objs and node in store.stack for store in run.trace.stores):
                 yield arg, node
+
+
+def _beside_inner(facts: Facts) -> list[ast.expr]:
+    """The models in the branches for one without a wrapper: the other branch takes the model inside, as in `inner = net.module`."""
+    found = list[ast.expr]()
+    for node in facts.entry.of(ast.If):
+        block = facts.entry.block(node)
+        before = block[block.index(node) - 1 : block.index(node)]
+        for plain, other in ((node.body, node.orelse), (node.orelse or before, node.body)):
+            inner = [s for s in other if isinstance(s, ast.Assign) and isinstance(s.value, ast.Attribute) and s.value.attr == "module"]
+            found += [s.value for s in plain if isinstance(s, ast.Assign) and any(_beside(s, i) for i in inner)]
+    return [value for value in found if facts.wrapped(facts.after.value(value))]
+
+
+def _beside(plain: ast.Assign, inner: ast.Assign) -> bool:
+    """Whether two statements give one name a model, and what is inside its wrapper."""
+    targets = len(plain.targets) == len(inner.targets) and all(map(same, plain.targets, inner.targets))
+    return targets and isinstance(inner.value, ast.Attribute) and same(plain.value, inner.value.value)
 
 
 def _takes_wrappers(facts: Facts, call: ast.Call) -> bool:

@@ -124,7 +124,10 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     copied = saved_copies.of_objects(context)
     for node in context.tree.nodes():
         if node in facts.unwrapped_arguments and isinstance(node, ast.expr):
-            yield from _passed(context, node, copied)
+            if isinstance(context.tree.parent[node], ast.Assign) and node not in facts.pickled:
+                yield _model_of(context, node, node, "the other branch takes the model inside the wrapper, too")
+            else:
+                yield from _passed(context, node, copied)
         for read in _as_a_list(node):
             wrapped = facts.wrapped(facts.after.value(read))
             if wrapped and read not in facts.unwrapped_arguments:
