@@ -1478,6 +1478,13 @@ PENALTY = """\
 """
 
 MODELS = {
+    "the model inside a wrapper, or the model, by a condition": whole(
+        HEAD
+        + SET_UP
+        + "many = torch.cuda.device_count() > 1\nif many:\n    model = nn.DataParallel(model)\n"
+        + LOOP
+        + "    if many:\n        inner = model.module\n    else:\n        inner = model\n    torch.save(inner.state_dict(), 'last.pt')\n",
+    ),
     "an embedding that scales down the rows it is asked for": whole(
         "import torch\nfrom torch import nn\nfrom torch.utils.data import DataLoader\n\n"
         "words = nn.Embedding(640, 2, max_norm=1.0)\noptimizer = torch.optim.SGD(words.parameters(), lr=0.1)\n"
