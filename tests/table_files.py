@@ -62,6 +62,53 @@ def _tar() -> bytes:
     return written.getvalue()
 
 
+TRACKERS = """\
+import contextlib
+
+
+class Experiment:
+    def __init__(self, project_name=None, disabled=False):
+        self.on = not disabled
+        self.told("opened")
+
+    def told(self, text):
+        if self.on:
+            with open("told.log", "a") as file:
+                file.write(text + chr(10))
+
+    @contextlib.contextmanager
+    def train(self):
+        self.told("train")
+        yield self
+
+    def log_metric(self, name, value, step=None):
+        self.told(name)
+
+
+class Part:
+    def __init__(self, run, name):
+        self.run, self.name = run, name
+
+    def append(self, value):
+        self.run.told(self.name)
+
+    upload = append
+
+
+class Run(Experiment):
+    def __getitem__(self, name):
+        return Part(self, name)
+
+    def __setitem__(self, name, value):
+        self.told(name)
+
+    def stop(self):
+        self.told("stopped")
+
+
+def init_run(project=None, mode="async"):
+    return Run(project)
+"""
 # A conversion of text without a path has no local modules, so these are taken for the real ones.
 WANDB = """\
 class Error(Exception):
@@ -3091,6 +3138,50 @@ settings = Settings(values)
         files={"out/last.pt": _bytes({"model": _linear(), "optimizer": _sgd(), "epoch": 1})},
     ),
     # --- with stand-ins for libraries ------------------------------------------------------------------------------------
+    "a run of comet whose contexts all ranks enter": Script(
+        """
+        import comet_ml
+
+        experiment = comet_ml.Experiment(project_name="kinds")
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            with experiment.train():
+                for rows, kinds in DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True):
+                    loss = F.cross_entropy(net(rows), kinds)
+                    sgd.zero_grad()
+                    loss.backward()
+                    sgd.step()
+                    experiment.log_metric("loss", loss.item())
+        """,
+        stand_ins={"comet_ml.py": TRACKERS},
+    ),
+    "a run of neptune whose parts are written": Script(
+        """
+        import neptune
+
+        run = neptune.init_run(project="kinds")
+        run["rate"] = 0.1
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            total = 0.0
+            for rows, kinds in DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True):
+                loss = F.cross_entropy(net(rows), kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+                run["batch/loss"].append(loss.item())
+                total += loss.item()
+            run["epoch/loss"].append(total / 6)
+            print("mean", round(total / 6, 4))
+        torch.save(net.state_dict(), "net.pt")
+        run["net"].upload("net.pt")
+        run.stop()
+        """,
+        same=("mean",),
+        stand_ins={"neptune.py": TRACKERS},
+    ),
     "wandb at the top level": Script(
         """
         import wandb

@@ -10,7 +10,7 @@ from ddpify.facts.assumed import WHOLE_BATCHES
 from ddpify.facts.interpret.collated import batch_of
 from ddpify.facts.interpret.literals import literal, literal_keys
 from ddpify.facts.interpret.state import ELEMENT, UNNAMED, Interpreter
-from ddpify.facts.library.effects import DRAWN
+from ddpify.facts.library.effects import DRAWN, SWITCHES
 from ddpify.facts.library.paths import CONTAINERS
 from ddpify.facts.model import NOTHING, Ext, Lit, Method, Module, New, Obj, Part, Tup, Value, join, just
 from ddpify.facts.names import canonical
@@ -129,6 +129,8 @@ def _chosen(run: Interpreter, base: Value, found: Value, index: Value) -> Value:
 
 def _of_object(run: Interpreter, obj: New | Part, base: Value, index: Value, node: ast.Subscript) -> list[Value]:
     """What a container or another object that `base` may be has under an index."""
+    if isinstance(obj, New) and obj.path in SWITCHES:  # a part of a tracker's run, which writes what it is given
+        return [just(run.objects.part(obj, next(iter(literal_keys(index)), ELEMENT)))]
     held = [run.memory[obj, key] for key in literal_keys(index) if (obj, key) in run.memory]
     if not held and (obj, ELEMENT) in run.memory:
         other = literal_keys(index) and run.is_a(obj, *library.DICTS) and (obj, UNNAMED) in run.memory  # no key that is known

@@ -23,10 +23,14 @@ def switched(context: Context, guarded: Callable[[ast.AST], bool]) -> tuple[str,
 
 
 def _read_by_all(context: Context, guarded: Callable[[ast.AST], bool], root: str) -> bool:
-    """Whether all ranks read something of a tracker's run, such as its settings; where none does, rank 0 alone needs a run."""
+    """Whether all ranks read something of a tracker's run, such as its settings, or enter a part of it: `with experiment.train():`.
+
+    Where none does, rank 0 alone needs a run.
+    """
     run, tree = context.facts.after, context.tree
     for node in tree.of(ast.Attribute):
-        if not isinstance(node.ctx, ast.Load) or node.attr not in _RUN_PARTS or guarded(node):
+        entered = isinstance(tree.parent.get(tree.parent[node]), ast.withitem)
+        if not isinstance(node.ctx, ast.Load) or not (node.attr in _RUN_PARTS or entered) or guarded(node):
             continue
         base = run.value(node.value)
         if not any(p.startswith(root) for p in (*(f"{p}." for p in base.paths()), *(o.path for o in base.instances()))):

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection, Iterator
 
 from ddpify.facts.definitions import Place
-from ddpify.facts.effects import file_writes
+from ddpify.facts.effects import file_writes, is_writer, maker
 from ddpify.facts.library import DICTS
 from ddpify.facts.model import NOTHING, New, Obj, Value
 from ddpify.facts.record import Kind
@@ -71,6 +71,8 @@ def written(context: Context, loop: Batches) -> list[list[Write]]:
     scopes = context.facts.after.scopes
     groups: dict[Path, list[Write]] = {}
     for write in (*writes(loop), *_passed(context, loop)):
+        if any(is_writer(maker(o)) for o in context.facts.after.value(write.target).objs):
+            continue  # a file or a board, which has the number already
         if (of := viewed(inner := container(write.target), context.facts.after.value)) is not inner:
             write = replace(write, target=of)
         groups.setdefault(scopes.path(write.target) or (write.target,), []).append(write)
