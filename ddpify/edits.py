@@ -94,11 +94,16 @@ class DropEntry:
 
 @dataclass(frozen=True, eq=False)
 class AddParameter:
-    """Give the function `node` one more parameter, behind its positional ones; `default` is used where they end with defaults."""
+    """Give the function `node` one more parameter, behind its positional ones, unless another edit does.
+
+    `default` is used where they end with defaults, and where it may be left out: `optional`.
+    """
 
     node: ast.FunctionDef | ast.AsyncFunctionDef
     name: str
     default: str = "None"
+    optional: bool = False
+    binds: tuple[FreshName, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

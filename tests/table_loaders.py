@@ -1001,7 +1001,7 @@ SCRIPTS: dict[str, Script] = {
         model.train()
         print("total", round(total, 6))
 """,
-        told=("DDP301",),
+        same=("total",),
     ),
     "loaders of a list comprehension": Script(
         """
@@ -2398,6 +2398,172 @@ SCRIPTS: dict[str, Script] = {
             for a, b in check:
                 right += (model(a).argmax(1) == b).sum().item()
         print("right", right)
+""",
+        same=("right",),
+    ),
+    "a function makes all loaders, and nothing tells the one that trains": Script(
+        """
+    def make(rows, kinds):
+        data = TensorDataset(rows, kinds)
+        return DataLoader(data, batch_size=6, shuffle=True, drop_last=True, num_workers=0)
+    loader, check = make(x[:36], y[:36]), make(x[36:42], y[36:42])
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+
+        right = 0
+        with torch.no_grad():
+            for a, b in check:
+                right += (model(a).argmax(1) == b).sum().item()
+        print("right", right)
+""",
+        same=("right",),
+    ),
+    "a method makes all loaders, one in a function in it, which shuffle as their data says": Script(
+        """
+    class Rows(TensorDataset):
+        def __init__(self, cut, mixed):
+            super().__init__(x[cut], y[cut])
+            self.mixed = mixed
+
+    class Source:
+        def __init__(self, size):
+            self.size = size
+
+        def loader(self, cut, mixed, *more):
+            def wrapped(data):
+                return DataLoader(data, self.size, data.mixed)
+            return wrapped(Rows(cut, mixed))
+    source = Source(6)
+    loader, check = source.loader(slice(0, 36), True), source.loader(slice(36, 44), False)
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+
+        right = 0
+        with torch.no_grad():
+            for a, b in check:
+                right += (model(a).argmax(1) == b).sum().item()
+        print("right", right)
+""",
+        same=("right",),
+    ),
+    "a function makes all loaders in a loop over phases, by data of each": Script(
+        """
+    def make(data):
+        return DataLoader(data, batch_size=6, shuffle=True)
+
+    def make_all(parts):
+        loaders = {}
+        for phase in ["train", "val"]:
+            loaders[phase] = make(parts[phase])
+        return loaders
+    loaders = make_all({"train": TensorDataset(x[:36], y[:36]), "val": TensorDataset(x[36:], y[36:])})
+    loader, check = loaders["train"], loaders["val"]
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+
+        right = 0
+        with torch.no_grad():
+            for a, b in check:
+                right += (model(a).argmax(1) == b).sum().item()
+        print("right", right)
+""",
+        same=("right",),
+    ),
+    "a class of loaders without arguments that tell the one that trains": Script(
+        """
+    class Rows(DataLoader):
+        def __init__(self, cut):
+            super().__init__(TensorDataset(x[cut], y[cut]), batch_size=6, shuffle=True)
+    loader, check = Rows(slice(0, 36)), Rows(slice(36, 44))
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+
+        right = 0
+        with torch.no_grad():
+            for a, b in check:
+                right += (model(a).argmax(1) == b).sum().item()
+        print("right", right)
+""",
+        same=("right",),
+    ),
+    "a function makes all loaders, whose batches are to be whole, and nothing tells the one that trains": Script(
+        """
+    def make(rows, kinds):
+        return DataLoader(TensorDataset(rows, kinds), batch_size=6, shuffle=True)
+    loader, check = make(x[:36], y[:36]), make(x[36:], y[36:])
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            (F.cross_entropy(model(a), b) * a.std(0).sort().values[2:].sum().exp().log1p() ** b.unique().numel()).backward()
+            optimizer.step()
+
+        right = 0
+        with torch.no_grad():
+            for a, b in check:
+                right += (model(a).argmax(1) == b).sum().item()
+        print("right", right)
+""",
+        same=("right",),
+    ),
+    "a function makes two loaders, and one or the other trains": Script(
+        """
+    def make(size):
+        loaders = {}
+        loaders["near"] = DataLoader(TensorDataset(x[:24], y[:24]), batch_size=size, shuffle=True)
+        loaders["far"] = DataLoader(TensorDataset(x[24:36], y[24:36]), batch_size=size, shuffle=True)
+        return loaders
+
+    def fit(loader, check, name):
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for a, b in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(a), b).backward()
+                optimizer.step()
+        right = 0
+        with torch.no_grad():
+            for a, b in check:
+                right += (model(a).argmax(1) == b).sum().item()
+        print("right", name, right)
+
+    def first():
+        loaders = make(6)
+        fit(loaders["near"], loaders["far"], "first")
+
+    def second():
+        loaders = make(12)
+        fit(loaders["far"], loaders["near"], "second")
+
+    first()
+    second()
 """,
         same=("right",),
     ),

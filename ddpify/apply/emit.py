@@ -273,14 +273,15 @@ def _with_parameter(params: cst.Parameters, edit: AddParameter) -> cst.Parameter
     """One more parameter: behind the positional ones, or among those that are only passed by keyword."""
     new = cst.Param(cst.Name(edit.name))
     space, none = cst.SimpleWhitespace(" "), cst.SimpleWhitespace("")
+    if any(p.name.value == edit.name for p in (*params.params, *params.kwonly_params)):
+        return params
+    if edit.optional or (params.params and params.params[-1].default is not None and not isinstance(params.star_arg, cst.CSTNode)):
+        new = new.with_changes(default=cst.parse_expression(edit.default), equal=cst.AssignEqual(none, none))
     if isinstance(params.star_arg, (cst.Param, cst.ParamStar)):
         kept = _comma_between(params.kwonly_params)
         return params.with_changes(kwonly_params=[*kept, new])
     if not params.params:
         return params.with_changes(params=[new])
-    if params.params[-1].default is not None:
-        equal = cst.AssignEqual(none, none)
-        new = new.with_changes(default=cst.parse_expression(edit.default), equal=equal)
     last = params.params[-1]
     if params.star_kwarg is not None:
         return params.with_changes(params=[*params.params, new.with_changes(comma=cst.Comma(whitespace_after=space))])

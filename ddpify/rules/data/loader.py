@@ -5,7 +5,8 @@ What it does: the DataLoader of a training loop gets a DistributedSampler that s
     script gives it is drawn alike by all ranks, or by rank 0 for all where no seed makes it alike; each rank takes its share: of the
     order, or of each batch. Of an iterable data set each rank takes every N-th sample; a
     NeighborLoader draws among the nodes that it samples around. A loader that is only evaluated is another
-    rule's (DDP304); where one call makes both kinds, it goes by the phase or parameter that tells them apart.
+    rule's (DDP304); where one call makes both kinds, it goes by the phase or parameter that tells them apart, or by one that the
+    function around it gets.
 Why: without the sampler all ranks train on the same samples; with the batch size left, the global batch is N times the original's.
     `DistributedSampler` shuffles unless `shuffle=False` is passed, and must drop the tail itself where the loader drops it.
 Safety: safe for map-style data with default batching; NOTE where a batch or the end of a stream may repeat samples. MANUAL for samplers
@@ -55,6 +56,16 @@ EXAMPLES: tuple[Example, ...] = (
         frame="end",
     ),
     Example(
+        "a function that makes loaders that are only evaluated",
+        "def make(dataset):\n"
+        "    return DataLoader(dataset, batch_size=100, shuffle=True)\n"
+        "\n"
+        "\n"
+        "for x, y in make(test_set):\n"
+        "    shape = x.shape\n",
+        frame="end",
+    ),
+    Example(
         "a loader that nothing reads",
         "spare = DataLoader(train_set, batch_size=32, shuffle=True)\n",
         frame="end",
@@ -99,10 +110,7 @@ EXAMPLES: tuple[Example, ...] = (
     ),
     Example(
         "a call that makes all loaders, of which nothing tells the one that trains, which is shown",
-        "def make(dataset):\n"
-        "    return DataLoader(dataset, batch_size=32)\n"
-        "\n"
-        "\n"
+        "make = lambda dataset: DataLoader(dataset, batch_size=32)\n"
         "loader, val_loader = make(train_set), make(test_set)\n"
         "for x, y in val_loader:\n"
         "    shape = x.shape\n",
@@ -153,6 +161,28 @@ EXAMPLES: tuple[Example, ...] = (
         "    num_workers=workers_per_rank(4),\n"
         "    sampler=DistributedSampler(train_set, shuffle=False, drop_last=True),\n"
         ")\n",
+        frame="data",
+    ),
+    Example(
+        "a function that makes all loaders, and is told which one trains",
+        "def make(dataset):\n"
+        "    return DataLoader(dataset, batch_size=32)\n"
+        "\n"
+        "\n"
+        "loader, val_loader = make(train_set), make(test_set)\n"
+        "for x, y in val_loader:\n"
+        "    shape = x.shape\n",
+        "def make(dataset, training=False):\n"
+        "    return DataLoader(\n"
+        "        dataset,\n"
+        "        batch_size=per_rank(32) if training else 32,\n"
+        "        sampler=DistributedSampler(dataset, shuffle=False) if training else None,\n"
+        "    )\n"
+        "\n"
+        "\n"
+        "loader, val_loader = make(train_set, training=True), make(test_set)\n"
+        "for x, y in val_loader:\n"
+        "    shape = x.shape\n",
         frame="data",
     ),
     Example(
@@ -345,16 +375,16 @@ def _loader_changes(context: Context, node: ast.AST, loaders: list[New]) -> Iter
     if all(sharded(context, loader) for loader in loaders):
         yield from map(Proof, obligations)
         return
-    problem, only = _obstacle(context, node, loaders), ""
+    problem, only = _obstacle(context, node, loaders), loader_factory.Told("")
     if not problem and (others := _made_beside(context, node)) and isinstance(node, ast.Call):
-        only = loader_factory.condition(context, node, loaders, others)
-        problem = "" if only else _BOTH
+        told = loader_factory.condition(context, node, loaders, others)
+        problem, only = ("", told) if told is not None else (_BOTH, only)
     if problem or not isinstance(node, ast.Call):
         at = node if isinstance(node, ast.Call) else loaders[0].node
         yield context.manual(CODE, at, problem, recipe(at), obligations)
     else:
         joined = not facts.in_main(node) and facts.project.is_shared(facts.tree_of(node).name)
-        yield shard(LoaderCall(context, node, obligations, only, joined))
+        yield shard(LoaderCall(context, node, obligations, only.text, only.edits, joined))
 
 
 def _made_beside(context: Context, node: ast.AST) -> list[New]:
@@ -362,10 +392,10 @@ def _made_beside(context: Context, node: ast.AST) -> list[New]:
     return [o for o in _others(context) if _edited_call(context, o) is node]
 
 
-def trains_where(context: Context, node: ast.AST) -> str:
-    """The condition under which a call makes a loader that trains; empty where it always does."""
+def trains_where(context: Context, node: ast.AST) -> loader_factory.Told | None:
+    """What tells where a call makes a loader that trains; None where it always does."""
     loaders, others = [o for o in context.facts.loaders if o.node is node], _made_beside(context, node)
-    return loader_factory.condition(context, node, loaders, others) if isinstance(node, ast.Call) and loaders and others else ""
+    return loader_factory.condition(context, node, loaders, others) if isinstance(node, ast.Call) and loaders and others else None
 
 
 def _obstacle(context: Context, node: ast.AST, loaders: list[New]) -> str:

@@ -4,15 +4,75 @@ from __future__ import annotations
 
 import ast
 
-from ddpify.facts.model import NOTHING, Call, Func, Lit, New
+from ddpify.edits import AddParameter, Edit, FreshName, SetArgument
+from ddpify.facts.model import NOTHING, Call, Class, Func, Lit, New
+from ddpify.records import dataclass
 from ddpify.rules.context import Context
 
 _Literal = str | bool
+_PLAIN = frozenset(("staticmethod", "classmethod"))
+_NAMES = ("training", "trains", "for_training", "is_training")
+_DEEPEST = 4
 
 
-def condition(context: Context, node: ast.Call, trained: list[New], others: list[New]) -> str:
-    """The condition under which a call makes a loader that trains: a phase of the loop around it, or a parameter; else empty."""
-    return _phase(context, node, trained) or _parameter(context, node, trained, others)
+@dataclass(frozen=True, eq=False)
+class Told:
+    """The condition under which a call makes a loader that trains, and the edits by which that is known there."""
+
+    text: str
+    edits: tuple[Edit, ...] = ()
+
+
+def condition(context: Context, node: ast.Call, trained: list[New], others: list[New]) -> Told | None:
+    """What tells the loader that trains from others that a call makes: a phase of the loop around it, a parameter, or one that is added.
+
+    None where nothing can.
+    """
+    makers = {o: o.stack if o.node is node else (*o.stack, o.node) for o in (*trained, *others)}
+    return _told(context, node, trained, others, makers)
+
+
+def _told(
+    context: Context, node: ast.Call, trained: list[New], others: list[New], makers: dict[New, tuple[ast.AST, ...]], depth: int = 0
+) -> Told | None:
+    """What tells them apart at a call, by which all of them are made."""
+    text = _phase(context, node, trained) or _parameter(context, node, trained, others)
+    if text:
+        return Told(text)
+    function = context.tree.function(node)
+    if depth == _DEEPEST or not isinstance(function, ast.FunctionDef) or not _takes_keyword(context, function):
+        return None
+    sites = {o: stack[-1 - depth] for o, stack in makers.items() if len(stack) > depth}
+    texts: dict[ast.Call, str] = {}
+    edits: list[Edit] = []
+    for site in dict.fromkeys(sites.get(o) for o in trained):
+        if not isinstance(site, ast.Call) or not _runs(context, site, function):
+            return None
+        mine, beside = ([o for o in objs if sites.get(o) is site] for objs in (trained, others))
+        told = _told(context, site, mine, beside, makers, depth + 1) if beside else Told("True")
+        if told is None:
+            return None
+        texts[site] = told.text
+        edits += told.edits
+    known = context.facts.project.memo  # what is told at the same calls has one name
+    name = FreshName(_NAMES, known.setdefault(("told", function, frozenset(texts.items())), ast.Pass()), function)  # type: ignore[arg-type]
+    edits += [SetArgument(site, str(name), text) for site, text in texts.items()]
+    return Told(str(name), (AddParameter(function, str(name), "False", optional=True, binds=(name,)), *edits))
+
+
+def _takes_keyword(context: Context, function: ast.FunctionDef) -> bool:
+    """Whether a function can be given one more keyword argument."""
+    plain = all(isinstance(d, ast.Name) and d.id in _PLAIN for d in function.decorator_list)
+    return plain and context.facts.is_edited(function)
+
+
+def _runs(context: Context, site: ast.Call, function: ast.FunctionDef) -> bool:
+    """Whether a call that may be edited runs a function, itself or as a constructor, and no other."""
+    run = context.facts.after
+    called = {o for call in run.calls(site) for o in call.func.objs}
+    made = {f for o in called if isinstance(o, Class) for f in (run.interpreter.find(o, "__init__") or NOTHING).functions()}
+    known = all(isinstance(o, (Class, Func)) for o in called)
+    return context.facts.is_edited(site) and known and made | {o.node for o in called if isinstance(o, Func)} == {function}
 
 
 def _phase(context: Context, node: ast.Call, loaders: list[New]) -> str:
