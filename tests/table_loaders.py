@@ -2567,6 +2567,31 @@ SCRIPTS: dict[str, Script] = {
 """,
         same=("right",),
     ),
+    "a loader that starts again by hand, made for each of several trainings": Script(
+        """
+    def fit(first):
+        loader = DataLoader(TensorDataset(x[first:first + 24], y[first:first + 24]), batch_size=6, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        step = 0
+        while step < 10:
+            try:
+                a, b = next(batches)
+            except (NameError, StopIteration):
+                batches = iter(loader)
+                a, b = next(batches)
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+            step += 1
+        with torch.no_grad():
+            print("loss", f"{F.cross_entropy(model(x), y).item():.5f}")
+
+    for first in range(0, 20, 8):
+        fit(first)
+""",
+        same=("loss",),
+    ),
     "a function makes all loaders in a comprehension over phases": Script(
         """
     def make(phase):

@@ -19,7 +19,7 @@ from ddpify.edits import FreshName, InsertBefore, Replace
 from ddpify.facts import batch_source
 from ddpify.facts.collect import TrainingLoop, batches_of
 from ddpify.facts.interpret.loops import spelled_out
-from ddpify.facts.model import Call, Like, Lit, New, ordered
+from ddpify.facts.model import Call, Like, Lit, Loop, New, ordered
 from ddpify.facts.runs import Run
 from ddpify.facts.tree import structure
 from ddpify.records import dataclass
@@ -290,9 +290,20 @@ def _starts(context: Context, call: Call) -> bool:
 
 def _remade(feed: _Feed, starts: int = 0) -> bool:
     """Whether a loader is made again in each epoch, or for each of its `starts`: then its sampler's epoch starts again, too."""
-    training = feed.training
+    training, context = feed.training, feed.context
     around = {loop.node for loop in (training.epoch, training.batch if starts == 1 else None) if loop is not None}
-    return any(loop.node in around for call in feed.context.facts.after.calls(feed.loader.node) for loop in call.loops)
+    return any(
+        loop.node in around and not _trains_anew(context, loop)
+        for call in context.facts.after.calls(feed.loader.node)
+        for loop in call.loops
+    )
+
+
+def _trains_anew(context: Context, loop: Loop) -> bool:
+    """Whether each pass of a loop is a training of its own, of models that are made in it: no epoch of another one."""
+    run, models = context.facts.after, context.facts.models
+    made = [[c for o in model.objs if isinstance(o, New) for c in run.calls(o.node)] for model in models]
+    return bool(made) and all(calls and all(any(each.node is loop.node for each in c.loops) for c in calls) for calls in made)
 
 
 def _loop_over(run: Run, training: TrainingLoop, loader: New) -> ast.For | ast.AsyncFor | None:
