@@ -1492,3 +1492,43 @@ SCRIPTS["one row for each sample that is drawn, again and again"] = Script(
 SCRIPTS["one row for each sample that is drawn, and for others"] = Script(
     _DRAWN.format(more="print(net(torch.from_numpy(PLACES).float()).shape)"), told=("DDP307",)
 )
+_PARTS = {f"part{i}.txt": " ".join(str((3 * i + j * j) % 7) for j in range(60)) for i in range(3)}
+SCRIPTS["lists of numbers that a loop copies row by row, of files that are read in a drawn order"] = Script(
+    """
+    import random
+
+    random.seed(5)
+    net = nn.Sequential(nn.Embedding(7, 8), nn.Linear(8, 7))
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    size = 4
+    for epoch in range(2):
+        order = list(range(3))
+        random.shuffle(order)
+        for part in order:
+            with open("part{}.txt".format(part)) as file:
+                tokens = [int(token) for token in file.read().split()]
+            samples, start = [], 0
+            while start < len(tokens) - 8:
+                samples.append(tokens[start : start + 8])
+                start += 5
+            random.shuffle(samples)
+            for step in range(len(samples) // size):
+                batch = samples[step * size : (step + 1) * size]
+                inputs = []
+                targets = []
+                for numbers in batch:
+                    copied = [int(number) for number in numbers]
+                    targets.append(copied)
+                    inputs.append([int(number) for number in numbers])
+                inputs = torch.tensor(inputs).long()
+                targets = torch.tensor(targets).long()
+                out = net(inputs)
+                loss = F.cross_entropy(out[:, :-1].reshape(-1, 7), targets[:, 1:].reshape(-1))
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+    print("weights", round(sum(p.sum().item() for p in net.parameters()), 5))
+""",
+    same=("weights",),
+    files=dict(_PARTS),
+)

@@ -106,6 +106,8 @@ _OF_MODELS = {
     "a tagger's loss, divided by a number": _script("outputs = net(**batch)\nloss = outputs.loss / 4"),
     "a tagger's loss, read at once": _script('loss = net(batch["ids"], labels=batch["labels"]).loss'),
     "a tagger's first output": _script('outputs = net(batch["ids"], labels=batch["labels"])\nloss = outputs[0]'),
+    "a tagger's first outputs, unpacked": _script('outputs = net(batch["ids"], labels=batch["labels"])\nloss, scores = outputs[:2]'),
+    "a tagger's tuple of outputs, unpacked": _script('loss, scores = net(batch["ids"], labels=batch["labels"], return_dict=False)'),
     "a tagger's output, by its key": _script('outputs = net(**batch)\nloss = outputs["loss"]'),
     "a tagger's loss under autocast": _script(
         'with torch.autocast("cpu", enabled=False):\n    outputs = net(**batch)\nloss = outputs.loss',
@@ -674,5 +676,26 @@ feed = """,
     .replace("    total = 0.0", "    total, told = 0.0, 0")
     .replace("round(total / len(feed), 6)", "round(total / len(feed), 6), told"),
     same=("tags",),
+    stand_ins={"transformers.py": _TAGGERS},
+)
+SCRIPTS["a language model that is given slices, whose first outputs are unpacked"] = Script(
+    """
+    from transformers import GPT2LMHeadModel
+
+    ids = (x.abs() * 8).long()
+    tags = ids % 4
+    tags[ids % 3 == 0] = -100
+    net = GPT2LMHeadModel.from_pretrained("small")
+    sgd = torch.optim.SGD(net.parameters(), lr=0.5)
+    for epoch in range(3):
+        for start in range(0, 36, 6):
+            rows, aims = ids[start : start + 6], tags[start : start + 6]
+            outputs = net.forward(rows, labels=aims)
+            loss, scores = outputs[:2]
+            loss = loss / 2
+            loss.backward()
+            sgd.step()
+            sgd.zero_grad()
+""",
     stand_ins={"transformers.py": _TAGGERS},
 )

@@ -35,6 +35,12 @@ _COLLECTED = {
         "z = torch.stack(z)",
     ),
     "joined": ("z = torch.cat([{by_number}.reshape(1, -1) for i in range(n)])",),
+    "appended side by side, and joined": (
+        "parts = []",
+        "for o, k in zip(out, kinds):",
+        "    parts.append({side_by_side})",
+        "z = torch.cat([torch.unsqueeze(part, 0) for part in parts])",
+    ),
 }
 _REDUCED = {
     "averaged": "z.mean()",
@@ -92,13 +98,132 @@ _WAYS = {
         "torch.logsumexp(z, 0).mean()",
     ),
     "the entry of each one's kind": (("z = torch.stack([out[i, k] for i, k in enumerate(kinds.tolist())])",), "z.mean()"),
+    "a list, each with the one before": (
+        ("z, last = [], out[0]", "for o in out:", "    z.append(o * last)", "    last = o", "z = torch.stack(z)"),
+        "z.pow(2).mean()",
+    ),
+    "a list, each with one before that the loop keeps": (
+        ("z = []", "last = out[0]", "for o in out:", "    z.append(o * last)", "    last = o", "z = torch.stack(z)"),
+        "z.pow(2).mean()",
+    ),
+    "a list, each with the average": (
+        ("z = []", "for o in out:", "    z.append(o - out.mean(0))", "z = torch.stack(z)"),
+        "z.pow(2).mean()",
+    ),
+    "a list, each with an average that has a name": (
+        ("z = []", "m = [out.mean(0)]", "for o in out:", "    z.append(o - m[0])", "z = torch.stack(z)"),
+        "z.pow(2).mean()",
+    ),
+    "a list, by a function that knows the average": (
+        ("def far(row):", "    return row - out.mean(0)", "z = []", "for o in out:", "    z.append(far(o))", "z = torch.stack(z)"),
+        "z.pow(2).mean()",
+    ),
+    "a list of two entries for each": (
+        ("z = []", "for o in out:", "    z.append(o)", "    z.append(o * o)", "z = torch.stack(z)"),
+        "torch.logsumexp(z, 0).mean()",
+    ),
+    "a list of one entry more": (
+        ("z = []", "for o in out:", "    z.append(o)", "z.append(out.sum(0))", "z = torch.stack(z)"),
+        "z.pow(2).mean()",
+    ),
+    "a list that goes through the rows twice": (
+        ("z = []", "for o in out:", "    z.append(o)", "for o in out:", "    z.append(o * 2)", "z = torch.stack(z)"),
+        "torch.logsumexp(z, 0).mean()",
+    ),
+    "a list of what a counter numbers": (
+        ("z, i = [], 0", "for o in out:", "    z.append(o * i)", "    i += 1", "z = torch.stack(z)"),
+        "z.pow(2).mean()",
+    ),
+    "a list of what another list holds already": (
+        ("z = []", "seen = []", "for o in out:", "    seen.append(o)", "    z.append(sum(seen))", "z = torch.stack(z)"),
+        "z.pow(2).mean()",
+    ),
+    "a list of parts of each": (
+        (
+            "z = []",
+            "for o in out:",
+            "    parts = []",
+            "    for j in range(3):",
+            "        parts.append(o[j : j + 1] * j)",
+            "    z.append(torch.hstack(parts))",
+            "z = torch.stack(z)",
+        ),
+        "z.pow(2).mean()",
+    ),
+    "a list of parts of each, and of all": (
+        (
+            "z = []",
+            "for o in out:",
+            "    parts = []",
+            "    for j in range(3):",
+            "        parts.append(o[j : j + 1] * out[:, j].sum())",
+            "    z.append(torch.hstack(parts))",
+            "z = torch.stack(z)",
+        ),
+        "z.pow(2).mean()",
+    ),
     "rows of a matrix of all pairs": (
         ("s = out @ out.t()", "z = torch.stack([s[i].logsumexp(0) - s[i, i] for i in range(n)])"),
         "z.mean()",
     ),
 }
 
+_IN_A_FORWARD = {
+    "attends to its own steps, part by part": (
+        "parts = []",
+        "for j in range(2):",
+        "    part = row[:, 4 * j : 4 * j + 4]",
+        "    q, k, v = self.maps[j](part), self.maps[j](part), self.maps[j](part)",
+        "    parts.append(torch.softmax(q @ k.T / 2, -1) @ v)",
+        "done.append(torch.hstack(parts))",
+    ),
+    "goes through its steps": ("h = row[0]", "for step in row[1:]:", "    h = torch.tanh(self.out(h)[:1] + step)", "done.append(h[None])"),
+}
+_OF_OTHERS = {
+    "is weighed by its number": ("done.append(row * i)",),
+    "is taken by a number beside it": ("done.append(rows[i - 1] * 2)",),
+    "is measured by all": ("done.append(row * rows.mean())",),
+    "has the one before": ("done.append(row + self.last)", "self.last = row"),
+    "may be left out": ("if row.sum() > 0:", "    done.append(row)"),
+    "is there several times": ("for j in range(3):", "    done.append(row)"),
+}
+
+
+def _forward(lines: tuple[str, ...], told: tuple[str, ...] = ()) -> Script:
+    """A script with a network whose forward fills a list with an entry for each sample."""
+    body = "".join(f"            {line}\n" for line in lines)
+    return Script(
+        f"""\
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.maps, self.out, self.last = nn.ModuleList([nn.Linear(4, 4), nn.Linear(4, 4)]), nn.Linear(8, 2), 0
+
+    def forward(self, rows):
+        done = []
+        for i, row in enumerate(rows):
+{body}\
+        return self.out(torch.cat([torch.unsqueeze(d, dim=0) for d in done])[:, 0])
+
+
+steps = torch.stack([x, x.roll(1, 1), x.roll(2, 1)], 1)
+feed = DataLoader(TensorDataset(steps, y), batch_size=6, shuffle=True, drop_last=True)
+net = Net()
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(2):
+    for rows, kinds in feed:
+        loss = F.cross_entropy(net(rows), kinds)
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+""",
+        told=told,
+    )
+
+
 SCRIPTS: dict[str, Script] = {
+    **{f"a forward fills a list, and each sample {how}": _forward(lines) for how, lines in _IN_A_FORWARD.items()},
+    **{f"a forward fills a list, and each sample {how}": _forward(lines, ("DDP402",)) for how, lines in _OF_OTHERS.items()},
     **{f"{how}: {one}, {reduced}": _collected(how, one, reduced) for how in _COLLECTED for one, reduced in sorted(_PAIRED)},
     **{f"samples one by one: {how}": _trained(*lines, loss=loss) for how, (lines, loss) in _WAYS.items()},
     **on_three({"one by one on three ranks": _trained("z = [out[i].mean() for i in range(n)]", loss="sum(z)", count="len(kinds)")}),

@@ -14,7 +14,7 @@ from ddpify.facts.origins import Origin, of_kind, without
 from ddpify.facts.record import Kind
 from ddpify.facts.tree import names_stored, same
 from ddpify.facts.writes import viewed
-from ddpify.placement.shape import ROWS
+from ddpify.placement.shape import PLACES, ROWS
 
 _NESTED = 4  # so deep containers are looked into that hold others
 
@@ -88,6 +88,7 @@ def _wrap_each(run: Interpreter, at: ast.AST, target: ast.expr, held: list[New])
 def assign(run: Interpreter, target: ast.expr, value: Value) -> None:
     """Carry out `target = value`."""
     if isinstance(target, ast.Name):
+        value = run.overridden(target, value) if target in run.special else value
         run.bind(target.id, value)
         run.note(target, value)
         run.events.append((Kind.WRITE, target, None, value))
@@ -329,6 +330,9 @@ def depends_on(
 
     The entry of a tensor that one of them numbers is of that sample, too. Calls that know more of the batch are `knows`.
     """
+    own = own | {n.id for c in ast.walk(node) if isinstance(c, ast.comprehension) for n in names_stored(c.target)}
+    if counts(run, node, own):
+        return False
     for part in _without_numbered(node, own):
         value = run.lookup(part.id) if isinstance(part, ast.Name) else run.trace.values.get(part, NOTHING)
         if isinstance(part, ast.Call) and knows is not None and knows(run, part):
@@ -346,6 +350,15 @@ def depends_on(
         if base.id not in own and not (len(given) == 1 and depends_on(run, given[0].value, own - {base.id}, body, knows)):
             return False
     return True
+
+
+def counts(run: Interpreter, node: ast.AST, own: set[str]) -> bool:
+    """Whether the number of a sample, which some names hold, does more than take entries of a batch: on each rank it is another."""
+    entries = [n for n in ast.walk(node) if isinstance(n, ast.Subscript)]
+    rows = [n for n in entries if (v := run.trace.values.get(n.value, NOTHING)).objs or v.of_kind("batch") or v.of_kind("whole")]
+    taking = {n.slice.elts[0] if isinstance(n.slice, ast.Tuple) and n.slice.elts else n.slice for n in rows}
+    read = (n for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.id in own and n not in taking)
+    return any(run.lookup(n.id).of_kind(PLACES) for n in read)
 
 
 def _without_numbered(node: ast.AST, own: set[str]) -> Iterator[ast.expr]:

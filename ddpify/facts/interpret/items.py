@@ -68,6 +68,8 @@ def item(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Va
     """What `base[index]` is; None has no entries, so that what may be None is none of it."""
     base = _but_none(base)
     if not base.objs and base.of_kind("labelled"):
+        if isinstance(node.slice, ast.Slice) and node.slice.lower is None and node.slice.step is None:
+            return base  # the first outputs
         key = literal(index)
         part = library.first_output_of(base) if key == 0 else library.output_of(base, str(key))
         return Value(frozenset(), part.origins | index.origins, part.scale, part.shape)

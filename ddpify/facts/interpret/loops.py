@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Mapping
 
 from ddpify.facts import library, orders, tensors
+from ddpify.facts.interpret import filled
 from ddpify.facts.interpret.assignment import as_said, depends_on
 from ddpify.facts.interpret.branches import decide
 from ddpify.facts.interpret.expressions import listed
@@ -85,7 +86,7 @@ def execute_for(run: Interpreter, node: ast.For) -> bool:
     if phases:
         return _phases(run, node, phases)
 
-    begun = _read_once(run, node)
+    begun, passes = _read_once(run, node), list[Loop]()
 
     def enter() -> Loop:
         local, now = run.frame.local or {}, dict(run.frame.local or {})
@@ -96,9 +97,12 @@ def execute_for(run: Interpreter, node: ast.For) -> bool:
         begin_pass(run)
         run.assign(node.target, element)
         run.note(node, element)
-        return Loop(node, run.frame.file, over, element | run.fed.get(node, NOTHING))
+        passes.append(Loop(node, run.frame.file, over, element | run.fed.get(node, NOTHING)))
+        return passes[-1]
 
     alive = _loop(run, node, node.body, node.orelse, enter, False)
+    if alive and per_sample(run, passes[-1].over):
+        filled.fill(run, node, passes[-1].element)
     _rewritten(run, node)
     return alive
 
@@ -330,6 +334,8 @@ def per_sample(run: Interpreter, over: Value, numbered: bool = True) -> bool:
     """Whether iterating over a value gives one sample of a batch at a time, or where `numbered` the number of one."""
     if not over.objs:
         return over.scale == "sample" and not (over.shape is not None and over.shape.several)
+    if over.scale == "sample" and over.shape is not None and over.objs == {over.shape.base}:
+        return True  # a list with one entry for each sample
     inner = [run.memory.get((o, "iterable"), NOTHING) for o in over.instances() if o.path == "enumerate"]
     for together in (run.memory.numbered(o) for o in over.instances() if o.path == "zip"):
         if any(map(_are_no_rows, together)) or orders.differ(together) or tensors.uneven(together):

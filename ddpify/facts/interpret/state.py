@@ -412,6 +412,10 @@ class Interpreter(ABC):
         """Import `name`, give what `bound` (itself or its first part) is."""
 
     @abstractmethod
+    def overridden(self, node: ast.expr, value: Value) -> Value:
+        """What an expression gives of which the interpreter assumes something."""
+
+    @abstractmethod
     def of_library(self, path: str) -> Value:
         """What a dotted path of a library is."""
 

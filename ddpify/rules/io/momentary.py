@@ -12,6 +12,7 @@ from ddpify.facts.runs import Run
 from ddpify.rules.context import Context
 from ddpify.rules.data import prepare
 from ddpify.rules.io.guarded import guards_of
+from ddpify.rules.loop import steering
 
 _MOMENTARY = ("time", "random", "listing")
 
@@ -24,8 +25,15 @@ def momentary_paths(context: Context, touched: list[Touch]) -> Iterator[ast.expr
         value = run.value(touch.path)
         in_turns = prepared.covers(touch.call)  # the first rank makes them all
         listed = (touch.kind != "make" or in_turns) and _walks(value, frozenset() if in_turns else new)
-        if momentary(run, value) and not listed and is_needed(context, touch):
+        if momentary(run, value) and not listed and not _is_shared(context, value) and is_needed(context, touch):
             yield touch.path
+
+
+def _is_shared(context: Context, path: Value) -> bool:
+    """Whether what was drawn for a path is rank 0's on all ranks already, since it also decides how the training goes on."""
+    origins = own_origins(context.facts.after, path)
+    drawn = {o.of for o in origins if o.kind == "drawn"}
+    return bool(drawn) and drawn <= steering.shared_draws(context) and not any(o.kind in ("time", "listing") for o in origins)
 
 
 def momentary(run: Run, value: Value) -> bool:

@@ -442,15 +442,15 @@ def _called_by_all_ranks(context: Context, node: ast.Call) -> bool:
     return bool(calls) and all(of_training(context, c.result) and not has_own_test(context, c) for c in calls)
 
 
-def evaluated_by_all_ranks(context: Context, node: ast.expr, value: Value) -> bool:
+def evaluated_by_all_ranks(context: Context, node: ast.expr, value: Value, by_hand: bool = False) -> bool:
     """Whether all ranks evaluate an expression, in training only: under no condition of their own, and in no call of another kind."""
-    return of_training(context, value) and not under_own_test(context, node) and not _is_skipped_by_some(context, node)
+    return of_training(context, value, by_hand) and not under_own_test(context, node) and not _is_skipped_by_some(context, node)
 
 
-def of_training(context: Context, value: Value) -> bool:
-    """Whether a value is computed from batches of training loaders alone."""
+def of_training(context: Context, value: Value, by_hand: bool = False) -> bool:
+    """Whether a value is computed from batches of training loaders alone, or with `by_hand` from those that are made without a loader."""
     batches = value.of_kind("batch")
-    return bool(batches) and batches <= set(context.facts.loaders)
+    return bool(batches) and batches <= {*context.facts.loaders, *(context.facts.feeding if by_hand else ())}
 
 
 def _is_skipped_by_some(context: Context, node: ast.AST) -> bool:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpify.edits import Replace
+from ddpify.edits import Edit, InsertAfter, Replace
 from ddpify.facts.collect import loss_of
 from ddpify.facts.library import SHARED_BY_HAND, row_of
 from ddpify.facts.model import New, Value, join, paths_of
@@ -356,6 +356,13 @@ def _unseen(context: Context, node: ast.Call) -> tuple[str, str]:
     return "this loss does not come from a data loader: every rank may train on the same inputs", _SHARED_OUT
 
 
+def _weighed_by(context: Context, node: ast.expr, text: str) -> Edit:
+    """The edit of an average: of the expression, or after the statement that gives it a name."""
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        return InsertAfter(context.facts.tree_of(node).statement(node), f"{node.id} = {text.format(node.id)}")
+    return Replace(node, text, (node,))
+
+
 def _by_weight(context: Context, node: ast.Call, loss: Value, obligations: tuple[Obligation, ...]) -> Change | None:
     """Multiply averages by class weights, or over valid targets, by this rank's part of them; None where that is not seen."""
     if loss.scale != "weighted" and _averages_unequally(context, node, loss):
@@ -369,7 +376,7 @@ def _by_weight(context: Context, node: ast.Call, loss: Value, obligations: tuple
         "this loss is divided by a count or a sum of weights that differs between ranks: it is divided by that of all ranks",
         context.tree.shown,
         next(iter(amounts)),
-        (*before, *(Replace(node, f"{helper}({{0}}, {escaped(amount)})", (node,)) for node, amount in amounts.items())),
+        (*before, *(_weighed_by(context, node, f"{helper}({{0}}, {escaped(amount)})") for node, amount in amounts.items())),
         ("import torch",) if any("torch." in amount for amount in amounts.values()) else (),
         discharges=obligations,
         needs=("mean_over_ranks",),

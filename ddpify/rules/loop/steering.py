@@ -82,20 +82,30 @@ _FIX = "draw it from a torch.Generator of its own that has the same seed on all 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Share each draw that something reads which must not differ between ranks."""
-    seen: set[ast.AST] = set()
     repeated: dict[ast.stmt, set[str]] = {}
     yield from _split(context)
-    for value in _steering(context):
-        for node in sorted(value.of_kind("drawn"), key=lambda n: (n.lineno, n.col_offset)):
-            if node not in seen and node not in context.facts.batch_sources and _in_training(context, node):
-                seen.add(node)
-                statements = _repeated(context, node)
-                if not statements:
-                    yield _shared(context, node)
-                for statement in statements:
-                    repeated.setdefault(statement, set()).update(_roots(context, node))
+    for node, statements in context.once(_draws).items():
+        if not statements:
+            yield _shared(context, node)
+        for statement in statements:
+            repeated.setdefault(statement, set()).update(_roots(context, node))
     for statement, roots in repeated.items():
         yield draws.under_rank_zero(context, CODE, _WHY, statement, roots)
+
+
+def _draws(context: Context) -> dict[ast.Call, list[ast.stmt]]:
+    """The draws of which all ranks use rank 0's; with the statements that make many of them for a data set."""
+    out: dict[ast.Call, list[ast.stmt]] = {}
+    for value in _steering(context):
+        for node in sorted(value.of_kind("drawn"), key=lambda n: (n.lineno, n.col_offset)):
+            if node not in out and node not in context.facts.batch_sources and _in_training(context, node):
+                out[node] = _repeated(context, node)
+    return out
+
+
+def shared_draws(context: Context) -> frozenset[ast.AST]:
+    """The draws in training that are the same on all ranks from the statement on that makes them."""
+    return frozenset(n for n, statements in context.once(_draws).items() if statements or isinstance(_shared(context, n), Change))
 
 
 def _steering(context: Context) -> Iterator[Value]:

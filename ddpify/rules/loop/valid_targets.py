@@ -46,10 +46,11 @@ def _of_models(context: Context, loss: Value) -> Amounts:
     run, calls, out = context.facts.after, loss.of_kind("valid"), dict[ast.expr, str]()
     before = dict[ast.stmt, Edit]()
     for node, value in run.trace.values.items():
-        if not isinstance(node, (ast.Attribute, ast.Subscript)) or value.scale != "weighted" or not value.of_kind("valid") & calls:
+        taken = _taken_from(context, node)
+        if not isinstance(node, ast.expr) or taken is None or value.scale != "weighted" or not value.of_kind("valid") & calls:
             continue
-        outputs = run.value(node.value).of_kind("labelled")
-        if len(outputs) != 1 or not evaluated_by_all_ranks(context, node, value) or _only_shown(context, node):
+        outputs = run.value(taken).of_kind("labelled")
+        if len(outputs) != 1 or not evaluated_by_all_ranks(context, node, value, True) or _only_shown(context, node):
             continue
         (given,) = outputs
         amount, changed = _labels_counted(context, node, given)
@@ -60,6 +61,18 @@ def _of_models(context: Context, loss: Value) -> Amounts:
         if amount:
             out[node] = amount
     return Amounts(out, tuple(before.values()))
+
+
+def _taken_from(context: Context, node: ast.AST) -> ast.expr | None:
+    """What an expression reads an output of, or a name is given one of: `outputs.loss`, `loss, scores = outputs[:2]`."""
+    if isinstance(node, (ast.Attribute, ast.Subscript)):
+        return node.value
+    if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Store):
+        return None
+    tree = context.facts.tree_of(node)
+    up = tree.parent.get(node)
+    statement = tree.parent.get(up) if isinstance(up, ast.Tuple) else None
+    return statement.value if isinstance(statement, ast.Assign) and statement.targets == [up] else None
 
 
 def _labels_counted(context: Context, node: ast.expr, outputs: Labelled) -> tuple[str, bool]:
