@@ -52,6 +52,7 @@ HELPERS: dict[str, Helper] = {
     "seed_nodes": Helper((None,)),
     "rows_of_rank": Helper((_PART, _NUMBER), needs=("per_rank",)),
     "columns_of_rank": Helper((frozenset(("tensor", "array")),), needs=("per_rank",)),
+    "examples_of_rank": Helper((None,), True, ("per_rank",)),
     "with_repeated": Helper((_NUMBER,)),
     "batches_of_rank": Helper((None, _NUMBER)),
     "first_on_node": Helper((), True, (), ("from contextlib import contextmanager",)),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ddpify.facts import library
 from ddpify.facts.batch_source import JOINS, ORDERS, PATHS, BatchSource
+from ddpify.facts.example_batches import example_batches
 from ddpify.facts.model import Call, Lit, New, Part, Trace, Tup
 from ddpify.facts.tree import Tree, argument, arguments, is_number, last_name, same, structure
 
@@ -45,7 +46,7 @@ def find_batch_sources(run: Run, trees: Collection[Tree]) -> dict[ast.AST, Batch
     else:
         out = {node: cut for tree, node in nodes if (cut := _batch_source(run, tree, node)) is not None}
         out |= {rest.node: rest for tree in trees for rest in _rests(tree, out)}
-    return _without_parts(out, trees)
+    return _without_parts(out, trees) | {each.node: each for each in example_batches(run, list(trees))}
 
 
 def _batch_source(run: Run, tree: Tree, node: ast.AST) -> BatchSource | None:

@@ -14,6 +14,7 @@ from ddpify.edits import Edit, Replace
 from ddpify.facts import batch_source, library
 from ddpify.facts.assumed import GATHERS, GRADED, READERS, AssumedEdits
 from ddpify.facts.collect import Facts, training_calls
+from ddpify.facts.example_batches import SHARES as EXAMPLES
 from ddpify.facts.initialize import Nowhere, Site
 from ddpify.facts.model import NOTHING, Call, Lit, New, Obj, Value
 from ddpify.facts.names import canonical
@@ -62,6 +63,7 @@ NAMES = {
     "same_on_all_ranks": ("same_on_all_ranks", "ddp_same_on_all_ranks"),
     "rows_of_rank": ("rows_of_rank", "ddp_rows_of_rank"),
     "columns_of_rank": ("columns_of_rank", "ddp_columns_of_rank"),
+    "examples_of_rank": EXAMPLES,
     "with_repeated": ("with_repeated", "ddp_with_repeated"),
     "average_gradients": ("average_gradients", "ddp_average_gradients"),
     "training_loss": ("TrainingLoss", "DDPTrainingLoss"),

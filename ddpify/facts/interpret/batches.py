@@ -6,7 +6,7 @@ import ast
 
 from ddpify.facts import library
 from ddpify.facts.assumed import BY_RANK_ZERO, WHOLE_BATCHES
-from ddpify.facts.batch_source import DRAW, PATHS, SLICE, BatchSource
+from ddpify.facts.batch_source import DRAW, EXAMPLE_BATCH, EXAMPLES, PATHS, SLICE, BatchSource
 from ddpify.facts.interpret.literals import marked_as_sized
 from ddpify.facts.interpret.state import ELEMENT, Interpreter
 from ddpify.facts.model import NOTHING, Lit, New, Obj, Tup, Value, just, origins_of
@@ -22,6 +22,8 @@ def cut(run: Interpreter, cut: BatchSource, value: Value) -> Value:
     """A batch made by hand: of an abstract loader of its own, which feeds the loop that is running."""
     if cut.kind == "state":
         return marked_as_sized(value, cut.node)
+    if cut.kind in EXAMPLES:
+        return _examples(run, cut)
     inner = run.element(value)
     inside = any(run.is_module(o) for f in run.frames for o in f.owners)
     if inside or value.batches() or inner.batches() or value.of_kind("parameters"):
@@ -41,6 +43,20 @@ def cut(run: Interpreter, cut: BatchSource, value: Value) -> Value:
     parts = run.objects.new("list", cut.node, run.stack)
     run.memory[parts, ELEMENT] = batch
     return just(parts)
+
+
+def _examples(run: Interpreter, cut: BatchSource) -> Value:
+    """The batches of an iterator of torchtext: each has the tensors of its fields as attributes."""
+    made, batch = run.objects.new(SLICE, cut.node, run.stack), run.objects.new(EXAMPLE_BATCH, cut.node, run.stack)
+    if cut.kind == "own_examples":
+        run.sharded_by_script.add(made)
+    origins = frozenset((Origin("batch", made),))
+    rows = Value(frozenset(), origins, "sample", Shape(None, 2, cut.axis))
+    run.memory[batch, "rows"] = just(Tup((rows, Value(frozenset(), origins, "sample", Shape(None, 1))))) if cut.lengths else rows
+    run.memory[batch, "batch_size"] = Value(frozenset(), origins, "count")
+    batches = run.objects.new("list", cut.node, run.stack)
+    run.memory[batches, ELEMENT] = just(batch)
+    return just(batches)
 
 
 def rows_of_rank(run: Interpreter, args: list[Value], result: Value) -> Value:

@@ -27,7 +27,7 @@ def fill(run: Interpreter, loop: ast.For, element: Value) -> None:
             case ast.Expr(ast.Call(ast.Attribute(ast.Name(id=name), "append"), [entry], [])) if not isinstance(entry, ast.Starred):
                 held = run.lookup(name)
                 made = next(iter(held.objs)) if len(held.objs) == 1 else None
-                if not (isinstance(made, New) and isinstance(made.node, ast.List) and _was_empty(run, loop, name)):
+                if not (isinstance(made, New) and made.path == "list" and _was_empty(run, loop, name)):
                     continue
                 if _Passes(run, loop).are_apart():
                     origins = run.memory.get((made, ELEMENT), NOTHING).origins | only(library.mixed([element], {}).origins, "batch")
@@ -42,7 +42,7 @@ def _was_empty(run: Interpreter, loop: ast.For, name: str) -> bool:
     before = block[: block.index(loop)] if loop in block else []
     last = next((s for s in reversed(before) if any(n.id == name for n in _names(s))), None)
     match last:
-        case ast.Assign([ast.Name()], ast.List([])):
+        case ast.Assign([ast.Name()], ast.List([]) | ast.Call(ast.Name("list"), [], [])):
             return sum(n.id == name for n in _names(loop)) == 1
     return False
 

@@ -10,6 +10,7 @@ References: https://docs.pytorch.org/docs/stable/distributed.html#torch.distribu
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from ddpify.edits import Under
@@ -76,6 +77,7 @@ EXAMPLES: tuple[Example, ...] = (
 
 
 _WHY = "one rank of each node downloads while the others wait; otherwise all would write the same files"
+_SPLITS = re.compile(r"torchtext\.(legacy\.)?datasets\..*\.(splits|iters|download)")
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.Expr, ast.With)
 _AT_ONCE = "every rank would download these files at once"
 
@@ -168,7 +170,8 @@ def _guard(context: Context, download: _Download, done: set[ast.stmt]) -> Iterat
 def _downloads(context: Context, node: ast.Call) -> bool:
     """Whether a call is asked to download, or makes a data set that always does."""
     paths = context.facts.after.value(node.func).paths()
-    if any(path.startswith(library.DOWNLOADS) and path.rpartition(".")[2][:1].isupper() for path in paths):
+    classes = (path for path in paths if path.rpartition(".")[2][:1].isupper())
+    if any(map(_SPLITS.fullmatch, paths)) or any(path.startswith(library.DOWNLOADS) for path in classes):
         return True
     value = argument(node, None, "download")
     return value is not None and not (isinstance(value, ast.Constant) and not value.value)

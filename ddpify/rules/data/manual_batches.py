@@ -133,6 +133,8 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             yield maker.refuse(*problem)
         elif context.options.batch_size == "per-rank":
             yield from _whole_batches(maker)
+        elif maker.source.kind in batch_source.EXAMPLES and maker.others:
+            yield maker.refuse("this goes through the batches of both the training and an evaluation: the evaluation would be cut, too")
         elif maker.others or (maker.source.kind in SIDE_BY_SIDE and not context.facts.is_edited(node)):
             yield from _share_where_received(maker, placed)
         else:
@@ -196,6 +198,8 @@ def _edit(context: Context, node: ast.AST) -> tuple[Edit, str]:
         return Replace(source.size, f"{names['per_rank']}({{0}})", (source.size,)), "per_rank"
     if source.kind == "columns":
         return Replace(source.node, f"{names['columns_of_rank']}({{0}})", (source.node,)), "columns_of_rank"
+    if source.kind in batch_source.EXAMPLES:
+        return Replace(source.node, f"{names['examples_of_rank']}({{0}})", (source.node,)), "examples_of_rank"
     size = "" if source.size is None else f", {escaped(context.source(source.size))}"
     text = f"{names['rows_of_rank']}({{0}}{size})"
     if source.kind == "parts":
