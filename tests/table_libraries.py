@@ -107,7 +107,6 @@ _OF_MODELS = {
     "a tagger's loss, read at once": _script('loss = net(batch["ids"], labels=batch["labels"]).loss'),
     "a tagger's first output": _script('outputs = net(batch["ids"], labels=batch["labels"])\nloss = outputs[0]'),
     "a tagger's first outputs, unpacked": _script('outputs = net(batch["ids"], labels=batch["labels"])\nloss, scores = outputs[:2]'),
-    "a tagger's tuple of outputs, unpacked": _script('loss, scores = net(batch["ids"], labels=batch["labels"], return_dict=False)'),
     "a tagger's output, by its key": _script('outputs = net(**batch)\nloss = outputs["loss"]'),
     "a tagger's loss under autocast": _script(
         'with torch.autocast("cpu", enabled=False):\n    outputs = net(**batch)\nloss = outputs.loss',
@@ -131,7 +130,7 @@ _OF_MODELS = {
     "a tagger's loss of targets that a call makes": _script(
         'loss = net(batch["ids"], labels=batch["labels"].view(len(batch["ids"]), -1)).loss', told=("DDP402",)
     ),
-    "a tagger's loss in a pair": _script('loss, scores = net(batch["ids"], labels=batch["labels"], return_dict=False)', told=("DDP402",)),
+    "a tagger's loss in a pair": _script('loss, scores = net(batch["ids"], labels=batch["labels"], return_dict=False)'),
     "a model whose loss is not known": _script(_READ, "LlavaForConditionalGeneration", told=("DDP402",)),
 }
 _OWN = """
