@@ -1711,6 +1711,7 @@ EXAMPLES: dict[str, Shown] = {**PRECISION, **PROCESSES, **COMMENTS, **DATA, **OU
 
 # the scripts of the tables that show further messages
 FROM_TABLES = (
+    "examples of training and of an evaluation, in one loop",
     "all data at once, and noise of NumPy that is added to it",
     "short batches, cut by hand, that are left out",
     "points put into a list one by one, beside noise for all of them",

@@ -90,7 +90,7 @@ from torchtext.data import BucketIterator, Dataset, Example, Field{more}
 def load(size):
     source = Field(use_vocab=False, pad_token=0{options})
     target = {target}
-    fields = [("src", source), ("trg", target)]
+    fields = [("src", source), ({name}, target)]
     rows = [[1 + (i * j) % 8 for j in range(2 + i * i % 7)] for i in range({count})]
     examples = [Example.fromlist([row, {told}], fields) for row in rows]
     train, check = Dataset(examples[:-6], fields), Dataset(examples[-6:], fields)
@@ -143,8 +143,19 @@ _WITH_LENGTHS = """\
 out = net(src)
 loss = F.cross_entropy(out[1:].view(-1, 9), trg[1:].contiguous().view(-1), ignore_index=0)"""
 
+_LABELS = """\
+out = net(batch.src).mean(0)
+loss = F.cross_entropy(out, batch.trg)"""
+_SORTED = ", sort_within_batch=True"
+_PACKED = """\
+words, lengths = batch.src
+out = net(words)[0] / lengths[:, None]
+loss = F.cross_entropy(out, batch.trg)"""
 
-def _script(body: str, options: str = "", told: tuple[str, ...] = (), within: str = "", count: int = 42, label: bool = False) -> Script:
+
+def _script(
+    body: str, options: str = "", told: tuple[str, ...] = (), within: str = "", count: int = 42, label: bool = False, name: str = '"trg"'
+) -> Script:
     """A script that trains on the batches of an iterator."""
     lines = body.splitlines()
     text = _TRAINED.format(
@@ -154,6 +165,7 @@ def _script(body: str, options: str = "", told: tuple[str, ...] = (), within: st
         told="len(row) % 2" if label else "row[::-1]",
         within=within,
         count=count,
+        name=name,
         first=", batch_first=True" if "batch_first" in options else "",
         body="\n".join(f"        {line}" for line in lines),
         body_of_check="\n".join(f"            {line}" for line in lines),
@@ -167,14 +179,21 @@ SCRIPTS: dict[str, Script] = {
         {
             "examples of sequences that begin with the samples": _script(_BODY, ", batch_first=True"),
             "examples of steps, whose samples come second, with lengths": _script(_WITH_LENGTHS, ", include_lengths=True"),
+            "examples whose labels are no sequences": _script(_LABELS, label=True),
+            "examples whose labels are no sequences, with lengths": _script(_PACKED, ", include_lengths=True", label=True, within=_SORTED),
             "examples that are sorted within a batch": _script(_BODY, within=", sort_within_batch=True"),
         },
         42,
     ),
-    "examples whose labels are no sequences": _script(
-        "out = net(batch.src).mean(0)\nloss = F.cross_entropy(out, batch.trg)", told=("DDP402",), label=True
-    ),
+    "examples whose fields have names that are made up": _script(_LABELS, told=("DDP402",), label=True, name='"t" + "rg"'),
     "examples in batches of so many words": _script(
         _BODY, ", batch_first=True", told=("DDP402",), within=", batch_size_fn=lambda new, count, sofar: sofar + len(new.src)"
     ),
 }
+SCRIPTS["examples of training and of an evaluation, in one loop"] = Script(
+    SCRIPTS["examples of sequences that begin with the samples"]
+    .text.replace("        sgd.zero_grad()", "        if sgd is None:\n            continue\n        sgd.zero_grad()")
+    .replace("check(net, check_iter)", "fit(net, check_iter, None)"),
+    told=("DDP307",),
+    stand_ins={"torchtext/__init__.py": "", "torchtext/data.py": _TEXT},
+)

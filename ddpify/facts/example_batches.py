@@ -1,4 +1,4 @@
-"""Where a script goes through the batches of an iterator of torchtext, and how their tensors lie: as all of its fields say alike."""
+"""Where a script goes through the batches of an iterator of torchtext, and how the tensors of its fields lie."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ddpify.facts.batch_source import BatchSource
-from ddpify.facts.model import Call, Func, Lit, Value, paths_of
-from ddpify.facts.tree import Tree
+from ddpify.facts.batch_source import BatchSource, Layout
+from ddpify.facts.model import Call, Func, Lit, New, Value, paths_of
+from ddpify.facts.tree import Tree, argument
 
 if TYPE_CHECKING:
     from ddpify.facts.runs import Run
@@ -18,28 +18,33 @@ SHARES = ("examples_of_rank", "ddp_examples_of_rank")
 """What a converted script calls the function that takes a rank's rows of such batches."""
 _ITERATOR = re.compile(r"torchtext\.(legacy\.)?data\.(iterator\.)?(Bucket)?Iterator(\.splits)?")
 _FIELD = re.compile(r"torchtext\.(legacy\.)?data\.(\w+\.)?\w*Field")
-_PLAIN = re.compile(r".*\.Field")
+_READ = re.compile(r"torchtext\.(legacy\.)?datasets\.(\w+)\.splits")
+_NAMED = {  # the names of the fields that these data sets are given
+    **dict.fromkeys(("IMDB", "SST", "TREC"), (("text",), ("label",))),
+    **dict.fromkeys(("SNLI", "MultiNLI"), (("premise", "hypothesis"), ("label",))),
+}
+_GIVEN = ("text_field", "label_field")
 
 
 def example_batches(run: Run, trees: list[Tree]) -> Iterator[BatchSource]:
     """The expressions that loops go through, and that are iterators of torchtext with batches whose layout is known."""
-    layout = _layout(run)
-    for tree in trees if layout is not None else ():
+    layouts: tuple[tuple[str, Layout], ...] | None = None
+    for tree in trees:
         loops: list[ast.For | ast.comprehension] = tree.of(ast.For, ast.comprehension)
-        for loop in loops:
-            for part in ast.walk(loop.iter):
-                if isinstance(part, (ast.Name, ast.Attribute, ast.Subscript)) and is_iterator(run.value(part)):
-                    yield from _of_loop(tree, part, *layout)  # type: ignore[misc]
+        for part in (n for loop in loops for n in ast.walk(loop.iter)):
+            if isinstance(part, (ast.Name, ast.Attribute, ast.Subscript)) and is_iterator(run.value(part)):
+                layouts = tuple(sorted(_layouts(run, trees).items())) if layouts is None else layouts
+                yield from _of_loop(tree, part, layouts) if layouts else ()
 
 
-def _of_loop(tree: Tree, part: ast.expr, axis: int, lengths: bool) -> Iterator[BatchSource]:
+def _of_loop(tree: Tree, part: ast.expr, layouts: tuple[tuple[str, Layout], ...]) -> Iterator[BatchSource]:
     if getattr(tree.function(part), "name", "") in SHARES:
         return  # it takes the rows itself
     up = tree.parent.get(part)
     if isinstance(up, ast.Call) and isinstance(up.func, ast.Name) and up.func.id in SHARES:
-        yield BatchSource("own_examples", up, None, axis, lengths)
+        yield BatchSource("own_examples", up, None, layouts)
     elif not isinstance(up, (ast.Attribute, ast.Subscript)):
-        yield BatchSource("examples", part, None, axis, lengths)
+        yield BatchSource("examples", part, None, layouts)
 
 
 def is_iterator(value: Value) -> bool:
@@ -48,30 +53,54 @@ def is_iterator(value: Value) -> bool:
     return bool(paths) and all(_ITERATOR.fullmatch(path) for path in paths)
 
 
-def _layout(run: Run) -> tuple[int, bool] | None:
-    """Along which dimension all fields lay samples, and whether they give lengths, too; None where they differ, or are not seen."""
-    fields = [call for call in run.trace.calls if any(_FIELD.fullmatch(path) for path in call.func.paths())]
-    splits = any(
-        call.method in ("split", "stratify") and any("torchtext" in p for p in paths_of(call.receiver)) for call in run.trace.calls
-    )
-    splits |= any("batch_size_fn" in call.keywords for call in run.trace.calls)  # batches of so many tokens, not samples
-    plain = all(_PLAIN.fullmatch(path) for call in fields for path in call.func.paths())
-    first, lengths, sequential = ({_flag(call, name, default) for call in fields} for name, default in _FLAGS)
-    if splits or not plain or len(first) != 1 or len(lengths) != 1 or sequential != {True} or None in first | lengths:
+def _layouts(run: Run, trees: list[Tree]) -> dict[str, Layout]:
+    """How the tensors of fields lie, by their names; of any name where all lie alike. Empty where that is not seen."""
+    calls = [call for call in run.trace.calls if any(_FIELD.fullmatch(path) for path in call.func.paths())]
+    of_fields = {call.node: _layout(call) for call in calls}
+    drawn = any(call.method in ("split", "stratify") and any("torchtext" in p for p in paths_of(call.receiver)) for call in run.trace.calls)
+    sized = any("batch_size_fn" in call.keywords for call in run.trace.calls)  # batches of so many tokens, not samples
+    known = {layout for layout in of_fields.values() if layout is not None}
+    if drawn or sized or not known or None in of_fields.values():
+        return {}
+    if len(known) == 1:
+        return {"": known.pop()}
+    found: dict[str, set[Layout | None]] = {}
+    for name, field in (pair for tree in trees for pair in _named(run, tree)):
+        fields = {of_fields.get(o.node) if isinstance(o, New) else None for o in run.value(field).objs}  # type: ignore[call-overload]
+        found.setdefault(name, set()).update(fields or {None})
+    return {name: layout for name, each in found.items() if len(each) == 1 and (layout := next(iter(each))) is not None}
+
+
+def _named(run: Run, tree: Tree) -> Iterator[tuple[str, ast.expr]]:
+    """The fields of data sets, with their names: `("text", TEXT)` in a list, and those of data sets whose names are known."""
+    for pair in tree.of(ast.Tuple):
+        match pair.elts:
+            case [ast.Constant(value=str(name)), field] if any(_FIELD.fullmatch(p) for p in paths_of(run.value(field))):
+                yield name, field
+    for call in tree.of(ast.Call):
+        of = next((m[2] for path in run.value(call.func).paths() if (m := _READ.fullmatch(path))), "")
+        for place, names in enumerate(_NAMED.get(of, ())):
+            given = argument(call, place, _GIVEN[place])
+            yield from ((name, given) for name in names if given is not None)
+
+
+def _layout(call: Call) -> Layout | None:
+    """How the tensors of a field lie; None where that is not seen."""
+    kinds = {path.rpartition(".")[2] for path in call.func.paths()}
+    if not kinds <= {"Field", "LabelField"} or any(k.arg is None for k in call.node.keywords) or len(call.node.args) > 1:
         return None
-    return 0 if first == {True} else 1, lengths == {True}
-
-
-_FLAGS = (("batch_first", False), ("include_lengths", False), ("sequential", True))
+    first, lengths = _flag(call, "batch_first", False), _flag(call, "include_lengths", False)
+    sequential = False if kinds == {"LabelField"} else _flag(call, "sequential", True)
+    if call.args and kinds != {"LabelField"}:
+        sequential = True if call.args[0].objs and all(isinstance(o, Func) for o in call.args[0].objs) else None  # which counts as true
+    if first is None or lengths is None or sequential is None:
+        return None
+    return Layout(0 if first else 1, 2, lengths) if sequential else Layout(0, 1)
 
 
 def _flag(call: Call, name: str, default: bool) -> bool | None:
     """What a field is told by a name; None where that is not known."""
-    if any(k.arg is None for k in call.node.keywords) or len(call.node.args) > 1:
-        return None
     given = call.keywords.get(name)
-    if given is None and name == "sequential" and call.args:
-        return True if call.args[0].objs and all(isinstance(o, Func) for o in call.args[0].objs) else None  # which counts as true
     if given is None:
         return default
     values = {o.value for o in given.objs if isinstance(o, Lit) and isinstance(o.value, bool)}

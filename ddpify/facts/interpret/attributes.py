@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from ddpify.facts import library, named, tensors
 from ddpify.facts.assumed import WHOLE_BATCHES
-from ddpify.facts.batch_source import EXAMPLE_BATCH
+from ddpify.facts.batch_source import ANY_FIELD, EXAMPLE_BATCH, OTHER_FIELDS
 from ddpify.facts.interpret.literals import decorator_names
 from ddpify.facts.interpret.settings import possible
 from ddpify.facts.interpret.state import ELEMENT, UNNAMED, Interpreter
@@ -97,7 +97,7 @@ def _attribute_of(run: Interpreter, obj: Obj, name: str, base: Value) -> Value:
         if held is not None:
             return held
         if isinstance(obj, New) and obj.path == EXAMPLE_BATCH and name not in ("dataset", "fields", "__class__"):
-            return run.memory.get((obj, "rows"), NOTHING)
+            return run.memory.get((obj, ANY_FIELD)) or run.memory.get((obj, OTHER_FIELDS), NOTHING)
         if isinstance(obj, New) and obj.path in library.HOLDERS and name not in library.OF_DICTS and (obj, UNNAMED) in run.memory:
             return run.memory[obj, UNNAMED] | just(run.objects.method(obj, name))  # put in by a key that is not known
         if isinstance(obj, New) and obj.path in library.WRAPPERS:

@@ -6,7 +6,7 @@ import ast
 
 from ddpify.facts import library
 from ddpify.facts.assumed import BY_RANK_ZERO, WHOLE_BATCHES
-from ddpify.facts.batch_source import DRAW, EXAMPLE_BATCH, EXAMPLES, PATHS, SLICE, BatchSource
+from ddpify.facts.batch_source import ANY_FIELD, DRAW, EXAMPLE_BATCH, EXAMPLES, OTHER_FIELDS, PATHS, SLICE, BatchSource
 from ddpify.facts.interpret.literals import marked_as_sized
 from ddpify.facts.interpret.state import ELEMENT, Interpreter
 from ddpify.facts.model import NOTHING, Lit, New, Obj, Tup, Value, just, origins_of
@@ -51,8 +51,11 @@ def _examples(run: Interpreter, cut: BatchSource) -> Value:
     if cut.kind == "own_examples":
         run.sharded_by_script.add(made)
     origins = frozenset((Origin("batch", made),))
-    rows = Value(frozenset(), origins, "sample", Shape(None, 2, cut.axis))
-    run.memory[batch, "rows"] = just(Tup((rows, Value(frozenset(), origins, "sample", Shape(None, 1))))) if cut.lengths else rows
+    for name, layout in cut.layouts:
+        rows = Value(frozenset(), origins, "sample", Shape(None, layout.dims, layout.axis))
+        lengths = Value(frozenset(), origins, "sample", Shape(None, 1))
+        run.memory[batch, name or ANY_FIELD] = just(Tup((rows, lengths))) if layout.lengths else rows
+    run.memory[batch, OTHER_FIELDS] = Value(frozenset(), origins, "other")
     run.memory[batch, "batch_size"] = Value(frozenset(), origins, "count")
     batches = run.objects.new("list", cut.node, run.stack)
     run.memory[batches, ELEMENT] = just(batch)
