@@ -1,5 +1,7 @@
 """Losses that go through the samples of a batch one by one, as those of detectors do: by number, side by side, in lists and in sums."""
 
+from dataclasses import replace
+
 from scripts import Script, on_three
 
 
@@ -221,7 +223,24 @@ for epoch in range(2):
     )
 
 
+_BY_NUMBER = """\
+        made = torch.zeros(len(rows), 3, 8)
+        for i, row in enumerate(rows):
+            for j in range(3):
+                made[i, j] = row[j] * 2
+        rows = made
+        done = []
+"""
+
+
+def _of_numbered(script: Script) -> Script:
+    """A script whose forward goes through rows that it has written by number."""
+    return replace(script, text=script.text.replace("        done = []\n", _BY_NUMBER))
+
+
 SCRIPTS: dict[str, Script] = {
+    "a forward fills a list of rows that it has written by number": _of_numbered(_forward(_IN_A_FORWARD["goes through its steps"])),
+    "a forward fills a list of rows that it has written, by their number": _of_numbered(_forward(("done.append(row * i)",), ("DDP402",))),
     **{f"a forward fills a list, and each sample {how}": _forward(lines) for how, lines in _IN_A_FORWARD.items()},
     **{f"a forward fills a list, and each sample {how}": _forward(lines, ("DDP402",)) for how, lines in _OF_OTHERS.items()},
     **{f"{how}: {one}, {reduced}": _collected(how, one, reduced) for how in _COLLECTED for one, reduced in sorted(_PAIRED)},

@@ -358,7 +358,7 @@ def counts(run: Interpreter, node: ast.AST, own: set[str]) -> bool:
     rows = [n for n in entries if (v := run.trace.values.get(n.value, NOTHING)).objs or v.of_kind("batch") or v.of_kind("whole")]
     taking = {n.slice.elts[0] if isinstance(n.slice, ast.Tuple) and n.slice.elts else n.slice for n in rows}
     read = (n for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.id in own and n not in taking)
-    return any(run.lookup(n.id).of_kind(PLACES) for n in read)
+    return any(v.of_kind(PLACES) and v.scale is None and not v.objs for v in (run.lookup(n.id) for n in read))
 
 
 def _without_numbered(node: ast.AST, own: set[str]) -> Iterator[ast.expr]:
