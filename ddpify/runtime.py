@@ -37,6 +37,7 @@ HELPERS: dict[str, Helper] = {
         ("per_rank", "workers_per_rank"),
         ("from torch.utils.data.distributed import DistributedSampler",),
     ),
+    "own_seed": Helper(imports=("import itertools",)),
     "sampler_of_rank_zero": Helper((None,), True),
     "whole_batches": Helper(
         (None, None),

@@ -2592,6 +2592,69 @@ SCRIPTS: dict[str, Script] = {
 """,
         same=("loss",),
     ),
+    "two loaders of one data set that one function makes, side by side": Script(
+        """
+    data = TensorDataset(x[:36], y[:36])
+
+    def make():
+        return DataLoader(data, batch_size=6, shuffle=True)
+
+    first, second = make(), make()
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        alike = 0
+        for (a, b), (c, _) in zip(first, second):
+            alike += int(torch.equal(a, c))
+            optimizer.zero_grad()
+            F.cross_entropy(model((a + c) / 2), b).backward()
+            optimizer.step()
+        print("alike", alike > 2)
+""",
+        same=("alike",),
+    ),
+    "two loaders of one data set from one comprehension, side by side": Script(
+        """
+    data = TensorDataset(x[:36], y[:36])
+    first, second = [DataLoader(rows, batch_size=6, shuffle=True) for rows in (data, data)]
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        alike = 0
+        for (a, b), (c, _) in zip(first, second):
+            alike += int(torch.equal(a, c))
+            optimizer.zero_grad()
+            F.cross_entropy(model((a + c) / 2), b).backward()
+            optimizer.step()
+        print("alike", alike > 2)
+""",
+        same=("alike",),
+    ),
+    "two loaders of one class over one data set, side by side": Script(
+        """
+    data = TensorDataset(x[:36], y[:36])
+
+    class Rows(DataLoader):
+        def __init__(self, rows):
+            super().__init__(rows, batch_size=6, shuffle=True)
+
+    first, second = Rows(data), Rows(data)
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        alike = 0
+        for (a, b), (c, _) in zip(first, second):
+            alike += int(torch.equal(a, c))
+            optimizer.zero_grad()
+            F.cross_entropy(model((a + c) / 2), b).backward()
+            optimizer.step()
+        print("alike", alike > 2)
+""",
+        same=("alike",),
+    ),
     "a function makes all loaders in a comprehension over phases": Script(
         """
     def make(phase):

@@ -37,6 +37,7 @@ NAMES = {
     "init_distributed": ("init_distributed", "init_process", "ddp_init"),
     "per_rank": ("per_rank", "batch_per_rank"),
     "workers_per_rank": ("workers_per_rank", "num_workers_per_rank"),
+    "own_seed": ("own_seed", "sampler_seed"),
     "sharded": ("sharded", "loader_options_per_rank"),
     "first_on_node": ("first_on_node", "local_rank_zero_first"),
     "drawn_by_rank_zero": ("drawn_by_rank_zero", "ddp_drawn_by_rank_zero"),

@@ -18,13 +18,12 @@ References: https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.dist
 from __future__ import annotations
 
 import ast
-import itertools
 from collections.abc import Iterator
 
 from ddpify.facts import library
 from ddpify.facts.collect import TrainingLoop, batches_of
 from ddpify.facts.model import NOTHING, Class, Func, Lit, New, Obj, Value, ordered
-from ddpify.facts.tree import Tree, inside, last_name, structure
+from ddpify.facts.tree import inside, last_name, structure
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context, argument
@@ -407,7 +406,7 @@ def _obstacle(context: Context, node: ast.AST, loaders: list[New]) -> str:
         return "the training loader is made in a module that is not edited: every rank would train on all of the data"
     if not own and library.LOADERS.isdisjoint(context.facts.after.value(node.func).paths()):
         return _OF_OWN_CLASS
-    return _BOTH if any(_several(context, loader, node) and _evaluates(context, loader) for loader in loaders) else ""
+    return _BOTH if any(loader_factory.several(context, loader, node) and _evaluates(context, loader) for loader in loaders) else ""
 
 
 def _others(context: Context) -> list[New]:
@@ -426,30 +425,6 @@ def _read(context: Context) -> set[Obj]:
     trees = context.facts.trees.values()
     through = [*(n.iter for t in trees for n in t.of(ast.For)), *(n.iter for t in trees for n in t.of(ast.comprehension))]
     return out | {o for node in through for o in run.value(node).objs}
-
-
-def _several(context: Context, loader: New, node: ast.Call) -> bool:
-    """Whether one object stands for loaders that are kept side by side: made in a comprehension, or put into a list or dict in a loop."""
-    tree, run = context.tree, context.facts.after
-    if any(isinstance(n, ast.Call) and run.value(n.func).paths() & {"map", "filter"} for n in loader.stack):
-        return True
-    for at in (node, *(n for n in loader.stack if isinstance(n, ast.Call) and n in tree.parent)):
-        for over in _repeated_over(tree, at):
-            if not any(part in loader.stack for part in getattr(over, "elts", ())):
-                return True
-    return False
-
-
-def _repeated_over(tree: Tree, node: ast.Call) -> Iterator[ast.expr]:
-    """What the comprehensions around a call go through, and, where its result is put into a list or dict, the loops."""
-    statement = tree.statement(node)
-    targets = statement.targets if isinstance(statement, ast.Assign) else []
-    kept = isinstance(statement, ast.Expr) or any(isinstance(t, ast.Subscript) for t in targets)
-    for up in itertools.takewhile(lambda n: not isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)), tree.ancestors(node)):
-        if isinstance(up, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
-            yield up.generators[0].iter
-        elif isinstance(up, ast.For) and kept:
-            yield up.iter
 
 
 def _evaluates(context: Context, loader: New) -> bool:

@@ -48,7 +48,7 @@ def _default_sampling(site: LoaderCall, dataset: ast.expr) -> Change | Finding:
     if spread is not None:
         return _options(site, spread, name, edits, needs)
     divided, more = site.divided()
-    return site.change([*edits, *_sampler_edits(site, name), *divided], (*needs, *more), site.imports)
+    return site.change([*edits, *_sampler_edits(site, name), *divided], (*needs, *more, *_seed_needs(site)), site.imports)
 
 
 def _around_nodes(site: LoaderCall) -> Change | Finding:
@@ -65,7 +65,7 @@ def _around_nodes(site: LoaderCall) -> Change | Finding:
     if site.spread:
         return _options(site, site.spread[0], text, edits, needs)
     divided, more = site.divided()
-    return site.change([*edits, *_sampler_edits(site, text), *divided], (*needs, *more), site.imports)
+    return site.change([*edits, *_sampler_edits(site, text), *divided], (*needs, *more, *_seed_needs(site)), site.imports)
 
 
 def may_be_none(context: Context, expression: ast.expr) -> bool:
@@ -100,15 +100,24 @@ def _shared_or_own(site: LoaderCall, dataset: ast.expr, expression: ast.expr, sa
     own = _distributed(site, name, shuffle is not None and (site.is_(shuffle, True) or _is_missing(shuffle, expression)))
     edits += [SetArgument(site.node, "sampler", f"{ours} if {text} is not None else {own}", position=POSITIONS["sampler"]), *divided]
     edits += [DropArgument(site.node, "shuffle")] if shuffle is not None else []
-    return site.change(edits, ("rank_sampler", *needs, *more, *forks), (*site.imports, *imports))
+    return site.change(edits, ("rank_sampler", *needs, *more, *forks, *_seed_needs(site)), (*site.imports, *imports))
 
 
 def _distributed(site: LoaderCall, name: str, shuffles: bool) -> str:
     """The DistributedSampler over a data set that shuffles as the loader does, and drops what it drops."""
     shuffle = site.argument("shuffle")
     how = "" if shuffles else f", shuffle={site.source(shuffle)}" if shuffle is not None else ", shuffle=False"
-    turn = _turn(site) if how != ", shuffle=False" else 0
-    return f"DistributedSampler({escaped(name)}{how}{f', seed={turn}' if turn else ''}{site.dropping()})"
+    turn = f"{site.name('own_seed')}()" if _seed_needs(site) else _turn(site)
+    seed = f", seed={turn}" if turn and how != ", shuffle=False" else ""
+    return f"DistributedSampler({escaped(name)}{how}{seed}{site.dropping()})"
+
+
+def _seed_needs(site: LoaderCall) -> tuple[str, ...]:
+    """What seeds need where one call makes loaders that shuffle, and train side by side."""
+    mine = site.loaders
+    beside = any(len(mine & loop.loaders) > 1 for loop in site.context.facts.loops)
+    beside |= any(loader_factory.several(site.context, loader, site.node) for loader in mine)
+    return ("own_seed",) if beside and not _in_order(site, site.node) else ()
 
 
 def _turn(site: LoaderCall) -> int:

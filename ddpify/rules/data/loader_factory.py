@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import itertools
+from collections.abc import Iterator
 
 from ddpify.edits import AddParameter, Edit, FreshName, SetArgument
 from ddpify.facts.model import NOTHING, Call, Class, Func, Lit, New
+from ddpify.facts.tree import Tree
 from ddpify.records import dataclass
 from ddpify.rules.context import Context
 
@@ -162,3 +165,27 @@ def negated(condition: str) -> str:
     if condition.startswith("not "):
         return condition[4:]
     return condition.replace(" == ", " != ") if " == " in condition else f"not {condition}"
+
+
+def several(context: Context, loader: New, node: ast.Call) -> bool:
+    """Whether one object stands for loaders that are kept side by side: made in a comprehension, or put into a list or dict in a loop."""
+    tree, run = context.tree, context.facts.after
+    if any(isinstance(n, ast.Call) and run.value(n.func).paths() & {"map", "filter"} for n in loader.stack):
+        return True
+    for at in (node, *(n for n in loader.stack if isinstance(n, ast.Call) and n in tree.parent)):
+        for over in _repeated_over(tree, at):
+            if not any(part in loader.stack for part in getattr(over, "elts", ())):
+                return True
+    return False
+
+
+def _repeated_over(tree: Tree, node: ast.Call) -> Iterator[ast.expr]:
+    """What the comprehensions around a call go through, and, where its result is put into a list or dict, the loops."""
+    statement = tree.statement(node)
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    kept = isinstance(statement, ast.Expr) or any(isinstance(t, ast.Subscript) for t in targets)
+    for up in itertools.takewhile(lambda n: not isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)), tree.ancestors(node)):
+        if isinstance(up, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
+            yield up.generators[0].iter
+        elif isinstance(up, ast.For) and kept:
+            yield up.iter

@@ -22,7 +22,7 @@ from ddpify.facts.interpret.loops import spelled_out
 from ddpify.facts.model import Call, Like, Lit, Loop, New, ordered
 from ddpify.facts.runs import Run
 from ddpify.facts.tree import structure
-from ddpify.records import dataclass
+from ddpify.records import dataclass, replace
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof
 from ddpify.rules.context import Context
 from ddpify.rules.data.loader import epoch_of, keeps_order, refused, sampler_name, samplers
@@ -142,11 +142,15 @@ _AGAIN = "loader.sampler.set_epoch(n) with a new n each time the loader starts a
 
 @dataclass(frozen=True)
 class _Text:
-    """How the script names a loader at a place; `guard` and `loop` are heads that the line about it stands under."""
+    """How the script names a loader at a place, and others that its call has made too, `beside` it.
+
+    `guard` and `loop` are heads that the line about it stands under.
+    """
 
     code: str
     guard: str = ""
     loop: str = ""
+    beside: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,8 +181,8 @@ class _Feed:
 
     def change(self, why: str, place: ast.stmt, text: _Text, epoch: str = "", needs: tuple[str, ...] = ()) -> Change:
         """The line before `place` that sets the epoch; without a number of it, the sampler's own is moved on by one."""
-        sampler = f"{text.code}.{epoch_of(self.context, self.loader)}"
-        line = f"{sampler}.set_epoch({epoch or f'{sampler}.epoch + 1'})"
+        samplers = [f"{code}.{epoch_of(self.context, self.loader)}" for code in (text.code, *text.beside)]
+        line = "\n".join(f"{sampler}.set_epoch({epoch or f'{sampler}.epoch + 1'})" for sampler in samplers)
         for header in (text.guard, text.loop):
             line = f"{header}:\n{textwrap.indent(line, '    ')}" if header else line
         imports: tuple[str, ...] = ("import torch",) if needs else ()
@@ -433,10 +437,17 @@ def _loader_text(context: Context, node: ast.expr, loader: New) -> _Text | None:
         if isinstance(part, (ast.Name, ast.Attribute, ast.Subscript)):
             instances = run.value(part).instances()
             if loader in instances and all(map(run.is_loader, instances)):
-                return _text_of_one(context, part, loader)
+                text = _text_of_one(context, part, loader)
+                return text and replace(text, beside=_beside(context, node, part, loader))
             if attribute := _attribute_holding(context, instances, loader):
                 return _Text(f"{context.source(part)}.{attribute}")
     return None
+
+
+def _beside(context: Context, node: ast.expr, first: ast.expr, loader: New) -> tuple[str, ...]:
+    """The other names in an expression that one call has made loaders for: `first, second = [DataLoader(...) for data in both]`."""
+    named = [n for n in ast.walk(node) if isinstance(n, (ast.Name, ast.Attribute)) and context.facts.after.value(n).instances() == {loader}]
+    return tuple(text for text in dict.fromkeys(map(context.source, named)) if text != context.source(first))
 
 
 def _attribute_holding(context: Context, instances: frozenset[New], loader: New) -> str:
