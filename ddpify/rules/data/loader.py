@@ -65,6 +65,13 @@ EXAMPLES: tuple[Example, ...] = (
         frame="end",
     ),
     Example(
+        "loaders that are only evaluated, side by side",
+        "first, second = [DataLoader(test_set, batch_size=100, shuffle=True) for _ in range(2)]\n"
+        "for (x, y), _ in zip(first, second):\n"
+        "    shape = x.shape\n",
+        frame="end",
+    ),
+    Example(
         "a loader that nothing reads",
         "spare = DataLoader(train_set, batch_size=32, shuffle=True)\n",
         frame="end",
@@ -272,6 +279,27 @@ EXAMPLES: tuple[Example, ...] = (
         "    optimizer.step()\n",
         "loader = DataLoader(first, batch_size=per_rank(32), sampler=DistributedSampler(first))\n"
         "other = DataLoader(second, batch_size=per_rank(32), sampler=DistributedSampler(second, seed=1))\n",
+    ),
+    Example(
+        "two loaders that one function makes, side by side",
+        "import torch\n"
+        "from torch.utils.data import DataLoader\n"
+        "\n"
+        "\n"
+        "def make(data):\n"
+        "    return DataLoader(data, batch_size=32, shuffle=True)\n"
+        "\n"
+        "\n"
+        "data = torch.ones(640, 8).unsqueeze(1)\n"
+        "model = torch.nn.Linear(8, 8)\n"
+        "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+        "loader, other = make(data), make(data)\n"
+        "for x, y in zip(loader, other):\n"
+        "    optimizer.zero_grad()\n"
+        "    torch.nn.functional.mse_loss(model(x), y).backward()\n"
+        "    optimizer.step()\n",
+        "def make(data):\n"
+        "    return DataLoader(data, batch_size=per_rank(32), sampler=DistributedSampler(data, seed=own_seed()))\n",
     ),
     Example(
         "options in a dictionary",
