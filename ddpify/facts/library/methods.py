@@ -18,7 +18,7 @@ from ddpify.facts.library.row import Rule, Use, row_of
 from ddpify.facts.library.tensor_methods import REPEATING, call_tensor
 from ddpify.facts.library.torch import drawn_of_size
 from ddpify.facts.model import NOTHING, Call, Func, Lit, Method, New, Obj, Part, Tup, Value, join, just, origins_of
-from ddpify.facts.origins import Origin, only
+from ddpify.facts.origins import Origin, only, without
 
 if TYPE_CHECKING:
     from ddpify.facts.interpret.state import Interpreter
@@ -126,6 +126,7 @@ def _registered(use: Use) -> Value | None:
 def _buffer(use: Use) -> Value | None:
     """`register_buffer("centre", tensor)`: an attribute; `register_buffer(f"scale{i}", tensor)`: those whose names are put together."""
     tensor, names = use.argument(1, "tensor"), flow.texts_of(use.argument(0, "name"))
+    tensor = Value(tensor.objs, without(tensor.origins, "sized"), tensor.scale, tensor.shape)  # a model's, and none of a batch
     for name in names if isinstance(use.of, New) else ():
         use.run.set_attribute(use.of, name, tensor, True)
     if isinstance(use.of, New) and use.args and not names:
