@@ -665,6 +665,10 @@ SCRIPTS: dict[str, Script] = {
 # where a part may be left out by a step
 RESTING = frozenset(
     [
+        "a teacher that a setting brings, and whose outputs are detached later",
+        "a second head that is trained in later epochs",
+        "a second head whose loss is added in later epochs",
+        "a second head that is trained where there was a step before",
         "parts that run without gradients: in a block, by a decorator, by a setting, and detached",
         "a part that a setting trains",
         "a teacher within the model, of whose features nothing goes back, and factors whose names are put together",

@@ -13,7 +13,7 @@ from ddpify import Conversion, Options, draft
 
 _MARK = "# ddpify: MANUAL "
 _BLOCKED = {  # scripts of which nothing is changed without --draft, and others with something to do by hand
-    "table_gradients": ("gradients clamped by a hook", "gradients asked for and set", "a bias that follows the outputs"),
+    "table_gradients": ("gradients clamped by a hook", "gradients asked for and set"),
     "table_structures": ("one of too many networks",),
     "table_inside": ("the sizes of gradients that a hook sees, averaged",),
     "table_apex": ("bfloat16 without a scaler, to apex",),

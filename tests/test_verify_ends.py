@@ -113,15 +113,18 @@ BAD = {
 
 def _left() -> list[psutil.Process]:
     """Processes of any rehearsal of this process's, by the folder that their environment names."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if process.environ().get("DDPIFY_TEST") == str(os.getpid()) and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
-        except (psutil.Error, OSError):
-            continue
-    mine = [psutil.Process(), *(p for p in psutil.Process().children() if p.environ().get("DDPIFY_RUN", "").strip("0") == "")]
+    me = psutil.Process()
+    found = [p for p in psutil.process_iter() if _environment(p).get("DDPIFY_TEST") == str(me.pid)]
+    mine = [me, *(p for p in me.children() if _environment(p).get("DDPIFY_RUN", "").strip("0") == "")]
     return [process for process in found if process not in mine]  # what `right` is forked from goes on
+
+
+def _environment(process: psutil.Process) -> dict[str, str]:
+    """Nothing of a process that has ended, or is somebody else's."""
+    try:
+        return process.environ() if process.status() != psutil.STATUS_ZOMBIE else {}
+    except (psutil.Error, OSError):
+        return {}
 
 
 @pytest.fixture

@@ -99,7 +99,7 @@ def _layout(call: Call) -> Layout | None:
 
 
 def _flag(call: Call, name: str, default: bool) -> bool | None:
-    """What a field is told by a name; None where that is not known."""
+    """A setting of a field; None where it is not known."""
     given = call.keywords.get(name)
     if given is None:
         return default

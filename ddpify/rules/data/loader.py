@@ -170,7 +170,7 @@ EXAMPLES: tuple[Example, ...] = (
         frame="data",
     ),
     Example(
-        "a function that makes all loaders, and is told which one trains",
+        "a function that makes all loaders, and is passed which one trains",
         "def make(dataset):\n"
         "    return DataLoader(dataset, batch_size=32)\n"
         "\n"
@@ -402,10 +402,10 @@ def _loader_changes(context: Context, node: ast.AST, loaders: list[New]) -> Iter
     if all(sharded(context, loader) for loader in loaders):
         yield from map(Proof, obligations)
         return
-    problem, only = _obstacle(context, node, loaders), loader_factory.Told("")
+    problem, only = _obstacle(context, node, loaders), loader_factory.Condition("")
     if not problem and (others := _made_beside(context, node)) and isinstance(node, ast.Call):
-        told = loader_factory.condition(context, node, loaders, others)
-        problem, only = ("", told) if told is not None else (_BOTH, only)
+        found = loader_factory.condition(context, node, loaders, others)
+        problem, only = ("", found) if found is not None else (_BOTH, only)
     if problem or not isinstance(node, ast.Call):
         at = node if isinstance(node, ast.Call) else loaders[0].node
         yield context.manual(CODE, at, problem, recipe(at), obligations)
@@ -419,7 +419,7 @@ def _made_beside(context: Context, node: ast.AST) -> list[New]:
     return [o for o in _others(context) if _edited_call(context, o) is node]
 
 
-def trains_where(context: Context, node: ast.AST) -> loader_factory.Told | None:
+def trains_where(context: Context, node: ast.AST) -> loader_factory.Condition | None:
     """What tells where a call makes a loader that trains; None where it always does."""
     loaders, others = [o for o in context.facts.loaders if o.node is node], _made_beside(context, node)
     return loader_factory.condition(context, node, loaders, others) if isinstance(node, ast.Call) and loaders and others else None

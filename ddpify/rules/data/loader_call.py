@@ -67,14 +67,14 @@ class LoaderCall:
     """One `DataLoader(...)` of the entry, or the `super().__init__(...)` of a class derived from it.
 
     `discharges` is what its change discharges; `only` the condition under which it makes a loader that trains, empty where it always does,
-    and `told` the edits by which that is known. `joined` says that other scripts make their loaders by it, too, without a process group.
+    and `passed` the edits that pass it on. `joined` says that other scripts make their loaders by it, too, without a process group.
     """
 
     context: Context
     node: ast.Call
     discharges: tuple[Obligation, ...]
     only: str = ""
-    told: tuple[Edit, ...] = ()
+    passed: tuple[Edit, ...] = ()
     joined: bool = False
 
     @property
@@ -188,7 +188,7 @@ class LoaderCall:
     ) -> Change:
         """The change that gives each rank its share of what the loader draws."""
         level = self.level if level is None else level
-        shown, wanted, edits = self.context.tree.shown, tuple(needs), (*self.told, *edits)
+        shown, wanted, edits = self.context.tree.shown, tuple(needs), (*self.passed, *edits)
         return Change(CODE, why or self.why, shown, self.node, edits, imports, level, discharges=self.discharges, needs=wanted)
 
     def unbatched(self) -> Finding | None:

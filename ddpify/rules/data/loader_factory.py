@@ -19,29 +19,29 @@ _DEEPEST = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
+class Condition:
     """The condition under which a call makes a loader that trains, and the edits by which that is known there."""
 
     text: str
     edits: tuple[Edit, ...] = ()
 
 
-def condition(context: Context, node: ast.Call, trained: list[New], others: list[New]) -> Told | None:
+def condition(context: Context, node: ast.Call, trained: list[New], others: list[New]) -> Condition | None:
     """What tells the loader that trains from others that a call makes: a phase of the loop around it, a parameter, or one that is added.
 
     None where nothing can.
     """
     makers = {o: o.stack if o.node is node else (*o.stack, o.node) for o in (*trained, *others)}
-    return _told(context, node, trained, others, makers)
+    return _condition(context, node, trained, others, makers)
 
 
-def _told(
+def _condition(
     context: Context, node: ast.Call, trained: list[New], others: list[New], makers: dict[New, tuple[ast.AST, ...]], depth: int = 0
-) -> Told | None:
+) -> Condition | None:
     """What tells them apart at a call, by which all of them are made."""
     text = _phase(context, node, trained) or _parameter(context, node, trained, others)
     if text:
-        return Told(text)
+        return Condition(text)
     function = context.tree.function(node)
     if depth == _DEEPEST or not isinstance(function, ast.FunctionDef) or not _takes_keyword(context, function):
         return None
@@ -52,15 +52,15 @@ def _told(
         if not isinstance(site, ast.Call) or not _runs(context, site, function):
             return None
         mine, beside = ([o for o in objs if sites.get(o) is site] for objs in (trained, others))
-        told = _told(context, site, mine, beside, makers, depth + 1) if beside else Told("True")
-        if told is None:
+        found = _condition(context, site, mine, beside, makers, depth + 1) if beside else Condition("True")
+        if found is None:
             return None
-        texts[site] = told.text
-        edits += told.edits
-    known = context.facts.project.memo  # what is told at the same calls has one name
-    name = FreshName(_NAMES, known.setdefault(("told", function, frozenset(texts.items())), ast.Pass()), function)  # type: ignore[arg-type]
+        texts[site] = found.text
+        edits += found.edits
+    memo = context.facts.project.memo  # what the same calls pass has one name
+    name = FreshName(_NAMES, memo.setdefault(("trains", function, frozenset(texts.items())), ast.Pass()), function)  # type: ignore[arg-type]
     edits += [SetArgument(site, str(name), text) for site, text in texts.items()]
-    return Told(str(name), (AddParameter(function, str(name), "False", optional=True, binds=(name,)), *edits))
+    return Condition(str(name), (AddParameter(function, str(name), "False", optional=True, binds=(name,)), *edits))
 
 
 def _takes_keyword(context: Context, function: ast.FunctionDef) -> bool:

@@ -35,7 +35,7 @@ from ddpify.rules.context import Context
 from ddpify.rules.data import sizes
 from ddpify.rules.data.loader import read_in_parts, trains_where
 from ddpify.rules.data.loader_call import escaped
-from ddpify.rules.data.loader_factory import Told
+from ddpify.rules.data.loader_factory import Condition
 from ddpify.rules.data.sampler import IN_THREADS
 from ddpify.rules.loop.coupled_losses import loss_in
 
@@ -310,10 +310,10 @@ def changes(context: Context) -> Iterator[Change]:
     base, tree = context.facts.base, context.tree
     for node in tree.in_order([n for n in base.read_whole if isinstance(n, ast.expr)]):
         by = base.read_whole[node]
-        told = Told("False") if by == BY_RANK_ZERO else trains_where(context, node)
-        shared = f", shared={escaped(told.text)}" if told is not None else ""
+        trains = Condition("False") if by == BY_RANK_ZERO else trains_where(context, node)
+        shared = f", shared={escaped(trains.text)}" if trains is not None else ""
         edit = Replace(node, f"{context.names['whole_batches']}({{0}}{shared})", (node,))
-        edits = (*told.edits, edit) if told is not None else (edit,)
+        edits = (*trains.edits, edit) if trains is not None else (edit,)
         yield Change(CODE, _READ[by], tree.shown, node, edits, level=Safety.NOTE, needs=("whole_batches",))
     for node in tree.in_order([n for n, how in base.redistributed.items() if how.startswith(IN_PARTS)]):
         if isinstance(node, ast.Call):
