@@ -63,8 +63,8 @@ class _Outputs:
     def mark(self) -> None:
         """Mark them once the branches are joined."""
         for name in self._names if len(self._ends) == 2 else ():
-            origins = _in_both(self._run.lookup(name).origins, [values[name] for values in self._ends])
             value = self._run.lookup(name)
+            origins = _in_both(value.origins, [values[name] for values in self._ends])
             if origins != value.origins:
                 self._run.bind(name, Value(value.objs, origins, value.scale, value.shape))
 

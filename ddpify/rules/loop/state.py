@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Edit
+from ddpify.facts.interpret.calls import refilled
 from ddpify.facts.model import Call, New, Obj, Part, Store, Value, join
 from ddpify.facts.tree import evaluated, same
 from ddpify.placement.shape import EXTREMES
@@ -142,14 +143,10 @@ def _base(event: Store | Call) -> ast.expr:
 
 def _tensor(event: Store | Call) -> ast.Attribute | None:
     """The attribute that `self.x.data[i] = v` or `self.x.mul_(a).add_(b)` changes."""
-    node = _base(event)
-    while not isinstance(node, ast.Attribute) or node.attr == "data":
-        if isinstance(node, ast.Call):
-            node = node.func
-        elif not isinstance(node, (ast.Attribute, ast.Subscript)):
-            return None
-        node = node.value if isinstance(node, (ast.Attribute, ast.Subscript)) else node
-    return node
+    node = refilled(_base(event))
+    while isinstance(node, ast.Subscript):
+        node = refilled(node.value)
+    return node if isinstance(node, ast.Attribute) else None
 
 
 def _reaches(context: Context, node: ast.expr, data: set[Obj]) -> bool:
