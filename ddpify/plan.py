@@ -25,6 +25,7 @@ from ddpify.rules.base import Change, Claim, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.data import batch_size, evaluation, whole_batches
 from ddpify.rules.loop import carried, decisions, loss, metrics, padding, settings
+from ddpify.rules.model import weight_gradients, wrap
 from ddpify.rules.precision import apex_version, removal
 from ddpify.rules.process import local_rank, relaunch, runtime_module, setup, spawn
 from ddpify.rules.process.runtime_module import NewFile
@@ -266,7 +267,8 @@ def _replicate(context: Context) -> tuple[Context, dict[ModuleType, list[Change 
     the last context, and what these rules answer.
     """
     items: dict[ModuleType, list[Change | Finding | Proof]] = {}
-    start = context
+    gradients = [c for c in weight_gradients.averages(context) if isinstance(c, Change)]
+    context = start = _with_effects(context, gradients)
     for rule in (carried, loss):  # each judges what the one before it has made of the script
         items[rule] = list(rule.changes(context))
         context = _with_effects(context, items[rule])
@@ -275,7 +277,7 @@ def _replicate(context: Context) -> tuple[Context, dict[ModuleType, list[Change 
         items[carried] = list(carried.changes(context))  # what is kept may be of all ranks' rows now
         context = _with_effects(context, items[carried])
     closures = [c for c in settings.changes(context) if isinstance(c, Change) and c.redistributes]
-    context = context.after_changes(closures) if closures else context
+    context = _with_effects(context, closures)
     changes: dict[ModuleType, list[Change]] = {metrics: [], decisions: []}
     for _ in range(6):
         agreeing: list[Change] = []
@@ -296,6 +298,8 @@ def _replicate(context: Context) -> tuple[Context, dict[ModuleType, list[Change 
             break
         context = context.after_changes(agreeing)
     items[settings] = [*closures, *settings.changes(context)]
+    if gradients:
+        items[wrap] = [*gradients, *wrap.changes(context)]
     return context, items
 
 

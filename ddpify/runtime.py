@@ -72,6 +72,8 @@ HELPERS: dict[str, Helper] = {
     "training_loss": Helper((None,)),
     "start_alike": Helper((None,), True),
     "average_gradients": Helper((frozenset(("object",)),), True, ("device",)),
+    "with_averaged_gradient": Helper((None,), True),
+    "averages_over_ranks": Helper((None,), True),
     "agree_on_seed": Helper((), True),
     "quiet": Helper(imports=("import sys",)),
     "quiet_logging": Helper(imports=("import logging",)),

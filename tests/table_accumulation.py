@@ -394,7 +394,7 @@ SCRIPTS: dict[str, Script] = on_three(
                         optimizer.zero_grad()
                         samples = 0
             """,
-            told=("DDP201",),
+            told=("DDP207",),
         ),
         "gradients never divided, a step each so many samples": Script(
             """

@@ -553,8 +553,7 @@ SCRIPTS: dict[str, Script] = {
             optimizer.zero_grad()
             F.cross_entropy(model(rows), labels).backward()
             optimizer.step()
-""",
-        told=("DDP201",),
+"""
     ),
     "gradients asked for and set": Script(
         LOADER
@@ -1079,7 +1078,7 @@ class Learner:
             optimizer.step()
             refresh(head, rows, labels)
 """,
-        told=("DDP201",),
+        told=("DDP207",),
     ),
     "a bias that follows the outputs": Script(
         LOADER
@@ -1568,7 +1567,7 @@ SCRIPTS["gradients that an optimizer scales by what its hooks have seen"] = Scri
             F.cross_entropy(model(rows), labels).backward()
             optimizer.step()
     """,
-    told=("DDP201", "DDP408"),
+    told=("DDP207", "DDP408"),
 )
 SCRIPTS["an optimizer of the script's that goes through the named modules of a single layer"] = Script(
     """

@@ -5,6 +5,7 @@ from generate.choices import chosen
 from generate.compose import compose
 from generate.epoch_metrics import metric
 from generate.expressions import forward, loss
+from generate.gradients import gradients
 from generate.kept_state import kept
 from generate.mixed import mixed
 from generate.mutations import FAULTS, is_found, outcomes
@@ -13,7 +14,7 @@ from generate.runner import Kind, Result, alike, examine
 from generate.variants import VARIANTS, variants
 
 SEEDS = range(20_000, 20_040)
-LINES = range(30_000, 30_025)
+LINES = range(30_000, 30_020)
 BAD = (Kind.SILENT, Kind.CRASH, Kind.INVALID)
 
 
@@ -28,7 +29,7 @@ def test_no_generated_script_ends_badly(results: list[Result], kind: Kind) -> No
 
 
 def test_no_random_line_ends_badly() -> None:
-    scripts = [made(seed) for made in (loss, forward, metric, kept, chosen, mixed) for seed in LINES]
+    scripts = [made(seed) for made in (loss, forward, metric, kept, chosen, mixed, gradients) for seed in LINES]
     results = examine(scripts, asked=False, limit=300.0)
     assert {r.script.features: r.problems for r in results if r.kind in (Kind.SILENT, Kind.CRASH)} == {}
     assert sum(r.kind is Kind.EQUAL for r in results) > 0.75 * len(results)

@@ -27,7 +27,8 @@ _MAKES = frozenset(["zeros", "empty", "arange", "linspace", "logspace", "eye", "
 _LEFT_BEHIND = {  # what a value is no longer of: in the graph, or a parameter whose sizes alone are taken
     **dict.fromkeys("item tolist numpy detach detach_".split(), ("forward", "graded")),
     **dict.fromkeys(
-        "new new_zeros new_ones new_empty new_full zeros_like ones_like empty_like full_like".split(), ("parameters", "weight")
+        "new new_zeros new_ones new_empty new_full zeros_like ones_like empty_like full_like rand_like randn_like randint_like".split(),
+        ("parameters", "weight"),
     ),
 }
 _OPERATORS: dict[type[ast.AST], str] = {

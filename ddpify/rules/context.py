@@ -20,6 +20,7 @@ from ddpify.facts.model import NOTHING, Call, Lit, New, Obj, Value
 from ddpify.facts.names import canonical
 from ddpify.facts.runs import run
 from ddpify.facts.tree import Forest, calls_in, first_free, is_main_test, walked
+from ddpify.facts.weight_writes import Write, weight_writes
 from ddpify.facts.wrapper import apex_fails
 from ddpify.options import Options
 from ddpify.placement.lattice import REPLICATE, Placement
@@ -69,6 +70,8 @@ NAMES = {
     "average_gradients": ("average_gradients", "ddp_average_gradients"),
     "training_loss": ("TrainingLoss", "DDPTrainingLoss"),
     "start_alike": ("start_alike", "ddp_start_alike"),
+    "with_averaged_gradient": ("with_averaged_gradient", "ddp_with_averaged_gradient"),
+    "averages_over_ranks": ("averages_over_ranks", "ddp_averages_over_ranks"),
     "agree_on_seed": ("agree_on_seed", "ddp_agree_on_seed"),
     "dist": ("dist", "torch_dist"),
 }
@@ -386,6 +389,11 @@ class Context:
                 out |= {n for v in given for n in v.of_kind("sized") if isinstance(n, ast.AST)}
         gathered = [self.facts.after.value(node) for node, how in self.assumed.redistributed.items() if how in ("whole", GRADED["whole"])]
         return out - {n for rows in gathered for n in rows.of_kind("sized")}  # a rank's own rows are as many as its share
+
+    @cached_property
+    def weight_writes(self) -> list[Write]:
+        """What the training writes into weights and gradients by itself."""
+        return weight_writes(self.facts)
 
     @cached_property
     def rates(self) -> frozenset[str]:

@@ -15,6 +15,7 @@ from generate.choices import chosen
 from generate.compose import compose
 from generate.epoch_metrics import metric
 from generate.expressions import forward, loss
+from generate.gradients import gradients
 from generate.kept_state import kept
 from generate.mixed import mixed
 from generate.reduce import reduced
@@ -29,6 +30,7 @@ GRAMMARS = {
     "states": kept,
     "choices": chosen,
     "mixed": mixed,
+    "gradients": gradients,
 }
 AT_ONCE = 60
 BAD = (Kind.SILENT, Kind.CRASH, Kind.FALSE_ALARM, Kind.INVALID)

@@ -298,6 +298,8 @@ def execute_augassign(run: Interpreter, node: ast.AugAssign) -> bool:
     assign(run, node.target, marked_as_kept(run, node, node.target, _counted_on(run, old, new)))
     if isinstance(node.target, ast.Name) and not old.objs:  # a tensor is changed in place
         run.frame.changed.add(node.target.id)
+        if old.of_kind("parameters") and (run.no_grad or not value.of_kind("forward")):  # a weight or its gradient, and no sum of a loss
+            run.store(node.target, old, new)
     return True
 
 

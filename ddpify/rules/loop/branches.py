@@ -6,14 +6,12 @@ import ast
 from collections.abc import Iterable
 
 from ddpify.facts import disk, library
-from ddpify.facts.model import Call, Loop, New, Obj, Part, Value
-from ddpify.facts.runs import Run
+from ddpify.facts.model import Call, Loop, Part
 from ddpify.facts.tensors import ENDS
 from ddpify.facts.tree import own_statements
 from ddpify.rules.context import Context
 
 NAMES = ("lr", "momentum", "weight_decay", "betas", "initial_lr", "max_lr", "eps", "alpha", "nesterov", "dampening")
-_OF_TENSORS = ("data", "requires_grad")
 _TRAINS = frozenset(("backward", "step", "load_state_dict", "zero_grad", "train"))
 
 
@@ -99,24 +97,17 @@ def _changes_training(context: Context, node: ast.AST) -> bool:
 def _that_train(context: Context) -> set[ast.AST]:
     """What writes to the parameters of models, and the calls of functions that do, or in which an optimizer steps or is set anew."""
     run, out = context.facts.after, set[ast.AST]()
-    trained = {o for model in context.facts.models for o in model.objs}
+    for write in context.weight_writes:
+        out.update((write.node, *write.stack))
     for store in run.trace.stores:
         if isinstance(store.node, ast.Subscript) and is_setting(context, store.node):
             out.update(store.stack)
-        elif (not isinstance(store.node, ast.Attribute) or store.node.attr in _OF_TENSORS) and _is_of_model(run, trained, store.receiver):
+        elif getattr(store.node, "attr", "") == "requires_grad":
             out.update((store.node, *store.stack))
     for call in run.trace.calls:
         if call.method == "step" and any(o.path.startswith("torch.optim.") for o in call.receiver.instances()):
             out.update(call.stack)
-        elif call.method.endswith("_") and not call.method.startswith("_") and _is_of_model(run, trained, call.receiver):
-            out.update((call.node, *call.stack))
     return out
-
-
-def _is_of_model(run: Run, trained: set[Obj], value: Value) -> bool:
-    """Whether something is a parameter of a model, or a part of one."""
-    part = any(not trained.isdisjoint(run.roots(o)) for o in value.objs if isinstance(o, (New, Part)))
-    return part or bool(value.of_kind("parameters") and not value.batches())
 
 
 def _names_file(context: Context, node: ast.Assign) -> bool:

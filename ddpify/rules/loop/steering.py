@@ -19,6 +19,7 @@ from ddpify.facts.assumed import GIVEN
 from ddpify.facts.model import NOTHING, Call, Decision, Func, Lit, New, Value, join
 from ddpify.facts.origins import Origin
 from ddpify.facts.tree import Tree, own_nodes, same
+from ddpify.facts.weight_writes import drawn
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context
 from ddpify.rules.data import draws
@@ -122,6 +123,9 @@ def _steering(context: Context) -> Iterator[Value]:
             instances = run.value(part).instances()
             if any(run.is_loader(o) or (o, "iterable") in run.memory or run.interpreter.is_module(o) for o in instances):
                 yield run.value(part.slice)
+    for write in context.weight_writes:
+        shared = any(map(context.broadcasts, context.facts.tree_of(write.node).ancestors(write.node)))
+        yield Value(frozenset(), frozenset((Origin("drawn", write.node),))) if write.draws and not shared else drawn(run, write)
     yield from (_drawn(call) for call in run.trace.calls if _orders(context, call))  # of the data, whoever reads it
     if context.facts.whole_loaders:
         yield from _of_whole_batches(context)
@@ -367,7 +371,7 @@ def _shared(context: Context, node: ast.Call) -> Change | Finding:
     if paths & library.SHUFFLES:
         text = context.source(node.args[0])
         edit = InsertAfter(tree.statement(node), f"{text}[:] = {helper}({text})")
-    elif isinstance(tree.parent[node], ast.Expr) and isinstance(node.func, ast.Attribute):  # drawn in place
-        text = context.source(node.func.value)
+    elif isinstance(tree.parent[node], ast.Expr) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
+        text = node.func.value.id  # drawn in place
         edit = InsertAfter(tree.statement(node), f"{text} = {helper}({text})")
     return Change(CODE, _WHY, tree.shown, node, (edit,), needs=needs)

@@ -10,14 +10,14 @@ from ddpify.facts.collect import first_order, loss_of
 from ddpify.facts.model import NOTHING, Call, Func, Lit, New, Part, Tup, Value
 from ddpify.facts.moved_saves import moves
 from ddpify.facts.stepped import not_averaged
+from ddpify.facts.weight_writes import DRAWS
 from ddpify.facts.wrap_places import made_in
 from ddpify.rules.base import Change, Finding, Obligation
 from ddpify.rules.context import Context
-from ddpify.rules.model import hooks, initialised_again, late_layers
+from ddpify.rules.model import initialised_again, late_layers
 
 CODE = "DDP201"
 
-_DRAWN = frozenset(("normal_", "uniform_", "bernoulli_", "random_", "exponential_", "trunc_normal_"))
 _FILLING = ("reset_parameters", "init_weights", "apply")
 
 
@@ -26,7 +26,6 @@ _Report = tuple[ast.AST, str, str, tuple[Obligation, ...]]  # the place, what is
 _AVERAGE = "average .grad over the ranks before the step: for p in params: dist.all_reduce(p.grad); p.grad /= world_size"
 _SECOND = "DDP does not average the gradients of a second backward through one forward: the ranks' parameters drift apart"
 _REINITIALISED = "the model is initialised again after it is wrapped"
-_BY_OWN_NUMBERS = "a parameter or its gradient is changed by a value that differs between ranks: the ranks' parameters drift apart"
 
 
 def findings(context: Context) -> Iterator[Change | Finding]:
@@ -43,7 +42,6 @@ def findings(context: Context) -> Iterator[Change | Finding]:
         *_changed_by_calls(context, training),
         *_gradient_penalties(context),
         *_second_backwards(context),
-        *_stored_into(context, training),
         *_frozen(context, training),
     ):
         if what == _REINITIALISED:
@@ -79,34 +77,19 @@ def _initialised(context: Context, training: frozenset[ast.AST]) -> Iterator[_Re
 
 
 def _changed_by_calls(context: Context, training: frozenset[ast.AST]) -> Iterator[_Report]:
-    """Calls that read gradients before they are averaged, or change parameters and gradients by a rank's own numbers."""
+    """Calls whose gradients a wrapper does not average, and those that initialise a model again."""
     for call in context.facts.after.trace.calls:
         inside = any(loop.node in training for loop in call.loops)
-        message = _own_gradient(context, call) or _own_parameters(context, call, inside)
+        kept = call.method == "backward" and _keeps_graph(call) and not _gradients_averaged(context, call)
+        message = _SECOND if kept else _own_parameters(context, call, inside)
         if message:
             yield call.node, message, _AVERAGE, ()
 
 
-def _own_gradient(context: Context, call: Call) -> str:
-    """What is wrong with a call that reads, or computes, gradients of this rank alone."""
-    if call.method == "register_hook" and call.receiver.of_kind("parameters") and not hooks.scales(context, call):
-        return "a hook on a parameter runs before gradients are averaged: it sees this rank's gradient only"
-    if "torch.autograd.grad" in call.func.paths() and any(v.of_kind("parameters") for v in call.args[1:2]):
-        return "autograd.grad returns this rank's gradient: DDP averages in `.backward()` only, and parameters would drift apart"
-    if call.method == "backward" and _keeps_graph(call) and not _gradients_averaged(context, call):
-        return _SECOND
-    return ""
-
-
 def _own_parameters(context: Context, call: Call, inside: bool) -> str:
     """What is wrong with a call that gives a trained model, or its gradients, numbers of this rank's; `inside` the training."""
-    own = call.in_place and _belongs(context, call.receiver)
-    if call.in_place and (own or _is_gradient(context, call.node.func)):
-        origins = {o.kind for v in (*call.args, *call.keywords.values()) for o in v.origins}
-        if inside and ({"random", "batch", "decided"} & origins or call.method in _DRAWN):
-            return _BY_OWN_NUMBERS
-        if own and call.method in _DRAWN and _trained_before(context, call):
-            return _REINITIALISED
+    if call.in_place and call.method in DRAWS and not inside and _belongs(context, call.receiver) and _trained_before(context, call):
+        return _REINITIALISED
     if _is_lazy(call):
         return "a lazy layer has no parameters yet when the model is wrapped: DDP fails"
     if (call.method == "apply" and initialised_again.only_settings(context, call)) or initialised_again.draws_nothing(context, call):
@@ -150,25 +133,6 @@ def _second_backwards(context: Context) -> Iterator[_Report]:
             yield call.node, _SECOND, "add the losses: one backward does for all of them", (Obligation("gradients", call.node),)
 
 
-def _stored_into(context: Context, training: frozenset[ast.AST]) -> Iterator[_Report]:
-    """Assignments to `.grad`, `.data` or cells of parameters of what differs between ranks."""
-    for store in context.facts.after.trace.stores:
-        cell, attr = isinstance(store.node, ast.Subscript), getattr(store.node, "attr", "")
-        if not (cell or attr in ("grad", "data")):
-            continue
-        if attr == "data" and not isinstance(context.facts.tree_of(store.node).parent[store.node], ast.AugAssign):
-            continue
-        own = (not cell and store.receiver.of_kind("parameters")) or "torch.nn.Parameter" in store.receiver.kinds()
-        differs = store.value.of_kind("drawn") or context.differs(store.value)
-        if own and differs and any(loop.node in training for loop in store.loops):
-            yield (
-                store.node,
-                _BY_OWN_NUMBERS,
-                "make it the same on all ranks: average it first (dist.all_reduce), or draw it with the same seed",
-                (),
-            )
-
-
 def _frozen(context: Context, training: frozenset[ast.AST]) -> Iterator[_Report]:
     """Assignments to `requires_grad` of a part of a wrapped model, while it trains."""
     facts, run = context.facts, context.facts.after
@@ -191,14 +155,6 @@ def _afterwards(context: Context, call: Call) -> bool:
     last = max((t.backward.last for t in context.facts.loops), default=0)
     own = {loop.node for loop in call.loops}
     return min((c.order for c in context.facts.before.calls(call.node)), default=0) > last and not own & context.facts.training_loops
-
-
-def _is_gradient(context: Context, function: ast.expr) -> bool:
-    """Whether a method is of a gradient, not of that of a batch's rows, which is a rank's own."""
-    if not isinstance(function, ast.Attribute) or not isinstance(function.value, ast.Attribute) or function.value.attr != "grad":
-        return False
-    of = context.facts.after.value(function.value.value)
-    return of.scale != "sample" or not of.batches()
 
 
 def _trained_before(context: Context, call: Call) -> bool:

@@ -5,24 +5,37 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ddpify.edits import Replace
 from ddpify.facts.model import Call, Func, New, Part
 from ddpify.facts.tree import last_name, same
-from ddpify.rules.base import Finding, Safety
-from ddpify.rules.context import Context
+from ddpify.facts.weight_writes import Weights
+from ddpify.rules.base import Change, Finding, Safety
+from ddpify.rules.context import Context, argument
 
 CODE = "DDP201"
 _BOUNDS = frozenset("clamp clip clamp_min clamp_max hardtanh tanh norm normalize sign renorm".split())
+_BEFORE = "a hook on a parameter runs before gradients are averaged"
+_IN_HOOK = "average the gradient in the hook: dist.all_reduce(gradient); gradient /= world_size"
+_DRAW_ALIKE = "draw from a torch.Generator of its own that has the same seed on all ranks, and average the gradient in the hook"
+_AFTERWARDS = "change gradients between the backward call and the step: for p in model.parameters(): p.grad.clamp_(-1, 1)"
 _HOOKS = frozenset(("register_full_backward_hook", "register_backward_hook", "register_full_backward_pre_hook"))
 
 
-def findings(context: Context) -> Iterator[Finding]:
-    """What the owner of a backward hook within a trained model must know."""
+def findings(context: Context) -> Iterator[Change | Finding]:
+    """What hooks on parameters are given, and what the owner of another backward hook within a trained model must know."""
+    weights, seen = Weights(context.facts), set[ast.AST]()
     for node in _module_hooks(context):
         yield _report(context, node, "a backward hook changes")
-    for call in context.facts.after.trace.calls:
-        within = call.method == "register_hook" and not call.receiver.of_kind("parameters") and not scales(context, call)
-        if within and any(_returns_gradient(o.node) for v in call.args for o in v.objs if isinstance(o, Func)):
+    for call in context.facts.after.calls_named("register_hook"):
+        if call.node in seen or _scales(context, call):
+            continue
+        seen.add(call.node)
+        if weights.hold(call.receiver):
+            yield from _averaged(context, call)
+        elif any(_returns_gradient(o.node) for v in call.args for o in v.objs if isinstance(o, Func)):
             yield _report(context, call.node, "this hook changes")
+    for node in {c.node: None for c in context.facts.after.calls_named("register_post_accumulate_grad_hook") if weights.hold(c.receiver)}:
+        yield context.manual(CODE, node, f"{_BEFORE}, and so does one that is called once they are accumulated", _AFTERWARDS)
     for method in _backward_methods(context):
         if (at := _bounds(method)) is not None:
             yield _report(context, at, "this backward bounds")
@@ -46,6 +59,23 @@ def _backward_methods(context: Context) -> Iterator[ast.FunctionDef]:
     classes = {o.cls.node for c in calls for o in c.func.objs if isinstance(o, Func) and o.cls}
     for cls in sorted(classes, key=lambda n: n.lineno):
         yield from (m for m in cls.body if isinstance(m, ast.FunctionDef) and m.name == "backward")
+
+
+def _averaged(context: Context, call: Call) -> Iterator[Change | Finding]:
+    """A hook on a parameter that is given the average, unless it averages what it is given itself."""
+    run, hook = context.facts.after, argument(call.node, 0, "hook")
+    functions = [o.node for v in (*call.args, *call.keywords.values()) for o in v.objs if isinstance(o, Func)]
+    called = [c for f in functions for n in ast.walk(f) for c in run.calls(n)]
+    if any("torch.distributed.all_reduce" in c.func.paths() for c in called):
+        return
+    if any(c.result.of_kind("drawn") for c in called):
+        yield context.manual(CODE, call.node, f"{_BEFORE}, and this one draws other numbers on each rank", _DRAW_ALIKE)
+    elif hook is None or not context.facts.is_edited(call.node):
+        yield context.manual(CODE, call.node, f"{_BEFORE}: it sees this rank's gradient only", _IN_HOOK)
+    else:
+        edit = Replace(hook, f"{context.names['with_averaged_gradient']}({{0}})", (hook,))
+        why = f"{_BEFORE}: it is given their average, which the wrapper leaves as it is"
+        yield Change(CODE, why, context.tree.shown, call.node, (edit,), needs=("with_averaged_gradient",))
 
 
 def _report(context: Context, node: ast.AST, what: str) -> Finding:
@@ -80,7 +110,7 @@ def _returns_gradient(hook: ast.AST) -> bool:
     )
 
 
-def scales(context: Context, call: Call) -> bool:
+def _scales(context: Context, call: Call) -> bool:
     """Whether a hook multiplies a gradient by a number that all ranks share: before or after the average is the same."""
     run = context.facts.after
     functions = [o.node for v in call.args for o in v.objs if isinstance(o, Func)]

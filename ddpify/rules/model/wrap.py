@@ -33,6 +33,7 @@ from ddpify.rules.model import (
     named_modules,
     trained_methods,
     unused,
+    weight_gradients,
 )
 
 CODE = "DDP201"
@@ -68,6 +69,18 @@ EXAMPLES: tuple[Example, ...] = (
         frame="end",
     ),
     Example(
+        "hooks that scale the gradients of parameters",
+        "for p in model.parameters():\n"
+        "    p.register_hook(lambda gradient: 0.1 * gradient)\n",
+        frame="end",
+    ),
+    Example(
+        "a hook on what is no parameter",
+        "start = torch.ones(8, requires_grad=True)\n"
+        "start.register_hook(print)\n",
+        frame="end",
+    ),
+    Example(
         "a model",
         "model = Net()\n",
         "model = Net()\n"
@@ -87,6 +100,26 @@ EXAMPLES: tuple[Example, ...] = (
         "if rank == 0:\n"
         "    print(model.module.classes)\n",
         frame="model",
+    ),
+    Example(
+        "a hook that limits the gradients of a parameter",
+        "model.fc.weight.register_hook(lambda gradient: gradient.clamp(-1, 1))\n",
+        "model.module.fc.weight.register_hook(with_averaged_gradient(lambda gradient: gradient.clamp(-1, 1)))\n",
+        frame="end",
+    ),
+    Example(
+        "a term that is weighted by its gradients",
+        "loss = criterion(model(x), y)\n"
+        "slope = torch.autograd.grad(loss, model.fc.weight, retain_graph=True)[0]\n"
+        "loss = loss / slope.norm()\n"
+        "loss.backward()\n"
+        "optimizer.step()\n",
+        "loss = criterion(model(x), y)\n"
+        "slope = averages_over_ranks(torch.autograd.grad(loss, model.module.fc.weight, retain_graph=True))[0]\n"
+        "loss = loss / slope.norm()\n"
+        "loss.backward()\n"
+        "optimizer.step()\n",
+        frame="step",
     ),
 )  # fmt: skip
 
@@ -154,6 +187,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     yield from batch_norm.tests_of_class(context)
     yield from trained_methods.wraps(context)
     yield from hooks.findings(context)
+    yield from weight_gradients.averages(context)
     yield from buffers.copied(context)
     yield from changes_after_wrap.findings(context)
     yield from named_modules.findings(context)

@@ -17,11 +17,14 @@ from typing import TypeGuard
 from ddpify.edits import Replace
 from ddpify.facts import sources
 from ddpify.facts.model import Call, Ext, Lit, Method, New, Obj, Value
+from ddpify.facts.weight_writes import Write
 from ddpify.placement.lattice import REPLICATE
 from ddpify.rules.base import SAME_GRADIENTS, Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.io.guarded import guards_of
 from ddpify.rules.loop import unknown
+from ddpify.rules.loop.branches import under_own_test
+from ddpify.rules.loop.sharded_parts import reduce_edits, sharded_parts
 
 CODE = "DDP207"
 TITLE = "write the same parameters on all ranks"
@@ -45,6 +48,29 @@ EXAMPLES: tuple[Example, ...] = (
         frame="step",
     ),
     Example(
+        "a copy that follows the weights",
+        "loss = criterion(model(x), y)\n"
+        "loss.backward()\n"
+        "optimizer.step()\n"
+        "for kept, p in zip(average, model.parameters()):\n"
+        "    kept.mul_(0.99).add_(p.detach(), alpha=0.01)\n",
+        frame="step",
+    ),
+    Example(
+        "weights that shrink by the loss of a batch",
+        "loss = criterion(model(x), y)\n"
+        "loss.backward()\n"
+        "optimizer.step()\n"
+        "for p in model.parameters():\n"
+        "    p.data.mul_(1 - 0.01 * loss.item())\n",
+        "loss = criterion(model(x), y)\n"
+        "loss.backward()\n"
+        "optimizer.step()\n"
+        "for p in model.parameters():\n"
+        "    p.data.mul_(sum_over_ranks(1 - 0.01 * loss.item()) / world_size)\n",
+        frame="step",
+    ),
+    Example(
         "weights that shrink as a package says that nobody has described",
         "import policies\n"
         "loss = criterion(model(x), y)\n"
@@ -63,6 +89,9 @@ EXAMPLES: tuple[Example, ...] = (
 )  # fmt: skip
 
 
+_BY_OWN_NUMBERS = "a parameter or its gradient is changed by a value that differs between ranks: the ranks' parameters drift apart"
+_AVERAGE = "make it the same on all ranks: average it first (dist.all_reduce)"
+_BY_ALL = "what is written to parameters follows the batches of all ranks, so that they stay equal on all"
 _RENORMED = "max_norm scales down the rows of the weights that a rank looks up, and others on each rank: they drift apart"
 _RENORM = (
     "leave max_norm out of the embedding, and scale down all rows on all ranks, after each step:\n"
@@ -74,31 +103,39 @@ _RENORM = (
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Show the writes to parameters that ranks may make differently."""
     seen: set[ast.AST] = set()
+    for write in context.weight_writes:
+        if write.node not in seen and (item := _written(context, write)) is not None:
+            seen.add(write.node)
+            yield item
     for call in context.facts.after.trace.calls:
         if call.node in seen or not any(loop.node in context.facts.training_loops for loop in call.loops):
             continue
-        item = _in_place(context, call) or _by_lookup(context, call) or _by_unknown(context, call)
+        item = _by_lookup(context, call) or _by_unknown(context, call)
         if item is not None:
             seen.add(call.node)
             yield item
 
 
-def _in_place(context: Context, call: Call) -> Change | Finding | None:
-    """What to do about `parameter.add_(number)` by a number that is not known to be the same on all ranks."""
-    if not call.in_place or not _parameters(context, call.receiver):
+def _written(context: Context, write: Write) -> Change | Finding | None:
+    """What to do about a write of numbers that are not known to be the same on all ranks."""
+    run, names = context.facts.after, context.names
+    if not any(map(context.differs, write.values)):
         return None
-    run = context.facts.after
-    given = [*call.node.args, *(k.value for k in call.node.keywords)]
-    unknowns = {node: functions for node in given if (functions := unknown.names(context, run.value(node)))}
-    if not unknowns:
-        return None
-    names = sorted({name for functions in unknowns.values() for name in functions})
-    if not context.facts.is_edited(call.node):
-        why = f"{unknown.listed(names)} may differ between ranks, and is written to parameters: they would drift apart"
-        return context.manual(CODE, call.node, why, unknown.say(names))
-    edits = tuple(Replace(node, f"{context.names['same_on_all_ranks']}({{0}})", (node,)) for node in unknowns)
-    why = unknown.followed(names)
-    return Change(CODE, why, context.tree.shown, call.node, edits, level=Safety.NOTE, needs=("same_on_all_ranks",))
+    unknowns = {node: functions for node in write.given if (functions := unknown.names(context, run.value(node)))}
+    if unknowns:
+        listed = sorted({name for functions in unknowns.values() for name in functions})
+        if not context.facts.is_edited(write.node):
+            why = f"{unknown.listed(listed)} may differ between ranks, and is written to parameters: they would drift apart"
+            return context.manual(CODE, write.node, why, unknown.say(listed))
+        edits = tuple(Replace(node, f"{names['same_on_all_ranks']}({{0}})", (node,)) for node in unknowns)
+        why = unknown.followed(listed)
+        return Change(CODE, why, context.tree.shown, write.node, edits, level=Safety.NOTE, needs=("same_on_all_ranks",))
+    own = [node for node in write.given if context.differs(run.value(node))]
+    found = [sharded_parts(context, node) for node in own if context.facts.is_edited(node)]
+    if not own or not all(found) or len(found) < len(own) or under_own_test(context, write.node):
+        return context.manual(CODE, write.node, _BY_OWN_NUMBERS, _AVERAGE)
+    reduced, needs = reduce_edits(context, [part for parts in found for part in parts or ()])
+    return Change(CODE, _BY_ALL, context.tree.shown, write.node, tuple(reduced), needs=tuple(sorted(needs)))
 
 
 def _by_lookup(context: Context, call: Call) -> Finding | None:
@@ -132,14 +169,6 @@ def _by_unknown(context: Context, call: Call) -> Finding | None:
     why = f"{unknown.listed(names)} gets the model during training: if it writes to the parameters, they may drift apart between ranks"
     # What it writes to parameters is compared on all ranks after the next step, whose gradients follow from it.
     return context.manual(CODE, call.node, why, unknown.say(names), level=Safety.REVIEW, answered_by=SAME_GRADIENTS)
-
-
-def _parameters(context: Context, value: Value) -> bool:
-    """Whether a value is a parameter, or the data of one."""
-    models = {o for m in context.facts.models for o in m.objs}
-    return bool(value.of_kind("parameters") or value.of_kind("weight")) or any(
-        root in models for o in value.objs if not isinstance(o, Ext) for root in context.facts.after.roots(o)
-    )
 
 
 def _trained(context: Context, value: Value) -> bool:

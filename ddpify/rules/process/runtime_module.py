@@ -61,6 +61,8 @@ _ALONE = {  # what a function that asks other ranks does where there are none
     "from_all_ranks": "return rows",
     "average_gradients": "return",
     "start_alike": "return",
+    "with_averaged_gradient": "return hook",
+    "averages_over_ranks": "return gradients",
 }
 _ITERATES_ALONE = {  # of a class that reads for the other ranks, by the line of its `__iter__` at which that begins
     "whole_batches": ("        if self.shared:\n            self.loader.collate_fn", "return iter(self.loader)"),
