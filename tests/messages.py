@@ -1478,6 +1478,7 @@ PENALTY = """\
 """
 
 MODELS = {
+    "hooks on a parameter that are handed over in a list": piece("end", "hooks = [print]\nmodel.fc.weight.register_hook(*hooks)\n"),
     "the model inside a wrapper, or the model, by a condition": whole(
         HEAD
         + SET_UP
@@ -1711,6 +1712,10 @@ EXAMPLES: dict[str, Shown] = {**PRECISION, **PROCESSES, **COMMENTS, **DATA, **OU
 
 # the scripts of the tables that show further messages
 FROM_TABLES = (
+    "a hook on a parameter that draws",
+    "a hook on what is accumulated",
+    "a loss with the size of its gradients",
+    "a scale that the first batch sets",
     "examples of training and of an evaluation, in one loop",
     "all data at once, and noise of NumPy that is added to it",
     "short batches, cut by hand, that are left out",
