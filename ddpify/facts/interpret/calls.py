@@ -451,7 +451,7 @@ def _marked(run: Interpreter, value: Value, mark: frozenset[Origin], flow: Value
             for name, each in held.items():
                 marks = mark | made.get(name, frozenset())
                 item = _marked_inside(run, each, marks, flow)
-                run.memory[obj, name] = Value(item.objs, item.origins | marks, item.scale, item.shape)
+                run.memory[obj, name] = _part_of(item, marks, flow)
             objs.add(obj)
     return Value(frozenset(objs), value.origins, value.scale, value.shape)
 
@@ -478,8 +478,8 @@ def _marked_inside(run: Interpreter, value: Value, mark: frozenset[Origin], flow
             if made != item:
                 run.memory[obj, name] = made
         objs.add(obj)
-    inner = mark if _inner_forwards(value, flow) else frozenset()
-    return Value(frozenset(objs), value.origins | inner, value.scale, value.shape)
+    made = Value(frozenset(objs), value.origins, value.scale, value.shape)
+    return _part_of(made, mark, flow) if _inner_forwards(value, flow) else made
 
 
 def outputs(run: Interpreter, at: object, items: Mapping[Any, Value], flow: Value) -> dict[Any, frozenset[Origin]]:

@@ -106,14 +106,15 @@ def _conditional(context: Context, node: ast.AST) -> bool:
 def _leaves_out_outputs(model: TrainedModel, loop: TrainingLoop) -> bool:
     """Whether parts of the model only lead to outputs that a backward does not start from, or not in every step."""
     reached: dict[object, set[object]] = {}
-    outputs: dict[object, dict[object, frozenset[object]]] = {}
+    outputs: dict[object, set[frozenset[tuple[object, frozenset[object]]]]] = {}
     always, sometimes = loop.loss.of_kind("output"), loop.loss.of_kind("sometimes")
     for node, name, all_of in (*always, *(s for s in sometimes if not any(a[0] is s[0] for a in always))):
         if node in model.forwards:
             reached.setdefault(node, set()).add(name)
-            outputs[node] = dict(all_of)
+            outputs.setdefault(node, set()).add(frozenset(all_of))
     for node, names in reached.items():
-        used = frozenset().union(*(outputs[node].get(n, frozenset()) for n in names))
-        if any(not parts <= used for parts in outputs[node].values()):
-            return True
+        for given in map(dict, outputs[node]):
+            used = frozenset().union(*(given.get(n, frozenset()) for n in names))
+            if any(not parts <= used for parts in given.values()):
+                return True
     return False
