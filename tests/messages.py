@@ -1712,6 +1712,7 @@ EXAMPLES: dict[str, Shown] = {**PRECISION, **PROCESSES, **COMMENTS, **DATA, **OU
 
 # the scripts of the tables that show further messages
 FROM_TABLES = (
+    "a data set that loses samples from epoch to epoch",
     "a hook on a parameter that draws",
     "a hook on what is accumulated",
     "a loss with the size of its gradients",

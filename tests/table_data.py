@@ -641,3 +641,30 @@ SCRIPTS["rows that are filled one by one, of sizes that a list holds"] = Script(
             optimizer.step()
     """
 )
+_HELD = """
+    class Held(Dataset):
+        def __init__(self):
+            self.order = list(range(40))
+
+        def __len__(self):
+            return len(self.order)
+
+        def __getitem__(self, place):
+            return x[self.order[place]], y[self.order[place]]
+
+
+    held = Held()
+    loader = DataLoader(held, batch_size=8, shuffle=True)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, labels in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), labels).backward()
+            optimizer.step()
+        {change}
+"""
+SCRIPTS["a data set that loses samples from epoch to epoch"] = Script(_HELD.format(change="held.order = held.order[:-8]"), told=("DDP301",))
+SCRIPTS["a data set that gets samples from epoch to epoch"] = Script(_HELD.format(change="held.order.append(epoch)"), told=("DDP301",))
+SCRIPTS["a data set in an order of each epoch"] = Script(_HELD.format(change="held.order = torch.randperm(40).tolist()"))
+SCRIPTS["a data set in its order again"] = Script(_HELD.format(change="held.order = sorted(held.order)"))

@@ -847,3 +847,41 @@ SCRIPTS |= {
         """
     ),
 }
+_SCALED = """
+    class Scaled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner, self.scale = nn.Linear(8, 2), 1.0
+            self.register_buffer("factor", torch.ones(1))
+
+        def forward(self, rows):
+            return self.inner(rows) * self.scale * self.factor
+
+
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+    model = Scaled()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        total = 0.0
+        for rows, labels in loader:
+            loss = F.cross_entropy(model(rows), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += loss.item()
+            {step}
+        {end}
+        print("scale", f"{{model.scale:.5f}} {{model.factor.item():.5f}}")
+"""
+SCRIPTS["a number of the model's that follows the average loss"] = Script(
+    _SCALED.format(step="", end="model.scale = 0.5 + total / len(loader)"), same=("scale",)
+)
+SCRIPTS["a buffer of the model's that follows each loss"] = Script(
+    _SCALED.format(step="model.factor.fill_(0.5 + loss.item())", end=""), same=("scale",)
+)
+SCRIPTS["a number of the model's that grows by each loss"] = Script(
+    _SCALED.format(step="model.scale += 0.1 * loss.item()", end=""), same=("scale",)
+)
+SCRIPTS["a number of the model's that is each loss"] = Script(
+    _SCALED.format(step="model.scale = loss.item()", end=""), told=("DDP402", "DDP404")
+)

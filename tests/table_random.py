@@ -733,3 +733,21 @@ SCRIPTS["an order that a function of a module changes, place by place"] = replac
         )
     },
 )
+SCRIPTS["a temperature that is drawn for each epoch"] = Script(
+    """
+    import random
+
+    random.seed(3)
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        temperature = random.choice([0.5, 1.0, 2.0])
+        for rows, labels in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows) / temperature, labels).backward()
+            optimizer.step()
+        print("temperature", temperature)
+    """,
+    same=("temperature",),
+)

@@ -91,6 +91,9 @@ SCRIPTS: dict[str, Script] = {
         },
         rows=42,
     ),
+    "weights that are frozen by a batch's loss": _script(
+        after="for p in model[0].parameters():\n    p.requires_grad = bool(loss.item() > 0.69)\n"
+    ),
     "a hook on a parameter that draws": _script(
         start="model[0].weight.register_hook(lambda g: g + 0.01 * torch.randn_like(g))\n", told=("DDP201",)
     ),

@@ -12,7 +12,7 @@ from ddpify.facts.model import Call, New, Obj, Part, Stack, Store, Value
 from ddpify.facts.operands import drawn_inside
 from ddpify.facts.runs import Run
 
-_OF_TENSORS = frozenset(("data", "grad"))
+_OF_TENSORS = frozenset(("data", "grad", "requires_grad"))
 DRAWS = frozenset(("normal_", "uniform_", "bernoulli_", "random_", "exponential_", "trunc_normal_", "log_normal_", "cauchy_", "geometric_"))
 _INTO_WEIGHTS = "torch.nn.utils.vector_to_parameters"
 

@@ -51,6 +51,12 @@ def _agreed(run: Interpreter, value: Value, depth: int = 0) -> Value:
     return library.agreed(Value(frozenset(kept) or value.objs, value.origins, value.scale, value.shape), run.shares)
 
 
+def _inside(run: Interpreter, obj: Obj) -> frozenset[Obj]:
+    """What an attribute of an object is set on: the module inside, where an edit puts a wrapper around it, and names that then."""
+    wrapped = isinstance(obj, New) and obj.path == library.DDP and not isinstance(obj.node, ast.Call)
+    return run.memory.get((obj, "module"), NOTHING).objs if wrapped else frozenset((obj,))
+
+
 def wrap(run: Interpreter, node: ast.stmt, target: ast.expr) -> None:
     """After a statement that wraps a model, `target` holds the wrapper."""
     value = run.expression(target)
@@ -105,8 +111,9 @@ def assign(run: Interpreter, target: ast.expr, value: Value) -> None:
             _freed(run, target.value, receiver)
         if target.attr == "data" and not combine(run, target.value, receiver, value):
             _refilled(run, target.value, receiver, value)
-        strong = len(receiver.objs) == 1 or receiver.objs == run.frame.owners
-        for obj in receiver.objs:
+        held = frozenset(o for obj in receiver.objs for o in _inside(run, obj))
+        strong = len(held) == 1 or held == run.frame.owners
+        for obj in held:
             run.set_attribute(obj, target.attr, value, strong)
             if isinstance(obj, New) and obj.path in library.DICTS:
                 run.keys.setdefault(obj, set()).add(target.attr)

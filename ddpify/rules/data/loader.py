@@ -27,7 +27,7 @@ from ddpify.facts.tree import inside, last_name, structure
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context, argument
-from ddpify.rules.data import batch_sampler, loader_factory, loader_uses, sampler, stream
+from ddpify.rules.data import batch_sampler, loader_factory, loader_uses, resized, sampler, stream
 from ddpify.rules.data.loader_call import POSITIONS, LoaderCall, recipe
 from ddpify.rules.data.loader_edits import may_be_none, shard
 
@@ -326,6 +326,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         fix = "leave the loader that only evaluates without a sampler, and do not sum its numbers over the ranks"
         yield context.manual(CODE, shared, why, fix, level=Safety.REVIEW)
     yield from loader_uses.findings(context)
+    yield from resized.findings(context)
 
 
 def _sharding(context: Context) -> dict[ast.AST, tuple[Change | Finding | Proof, ...]]:

@@ -81,11 +81,12 @@ class _State:
     def written(self, event: Store | Call) -> str:
         """The name of what a store or a call in place changes, where that is a buffer or the like; else empty."""
         if isinstance(event, Store) and isinstance(event.node, ast.Attribute) and event.node.attr not in ("data", "grad"):
-            mine = [o for o in event.receiver.objs if self._trained(o)]
+            mine = [o for o in self._run.unwrap(event.receiver) if self._trained(o)]
             buffer = any((o, event.node.attr) in self._buffers for o in mine)
             return event.node.attr if buffer or (mine and self._outlives(event)) else ""
         tensor = _tensor(event)
-        if tensor is not None and any((o, tensor.attr) in self._buffers and self._trained(o) for o in self._run.value(tensor.value).objs):
+        held = self._run.unwrap(self._run.value(tensor.value)) if tensor is not None else ()
+        if tensor is not None and any((o, tensor.attr) in self._buffers and self._trained(o) for o in held):
             return tensor.attr
         chained = {pair[0] for pair in event.receiver.of_kind("method") if _in_place(pair[1])}  # x.mul_(a).add_(b)
         for obj in event.receiver.objs | chained:

@@ -118,6 +118,7 @@ def _steering(context: Context) -> Iterator[Value]:
         if isinstance(store.node, ast.Subscript) and isinstance(store.node.slice, ast.Constant) and store.node.slice.value in _SETTINGS:
             yield store.value
     yield from _of_loaders(context)
+    yield from _of_epochs(context)
     for part in context.tree.of(ast.Subscript):  # which loader the next batch is taken from, which model it trains
         if isinstance(part.ctx, ast.Load) and run.value(part.slice).of_kind("drawn"):
             instances = run.value(part).instances()
@@ -129,6 +130,14 @@ def _steering(context: Context) -> Iterator[Value]:
     yield from (_drawn(call) for call in run.trace.calls if _orders(context, call))  # of the data, whoever reads it
     if context.facts.whole_loaders:
         yield from _of_whole_batches(context)
+
+
+def _of_epochs(context: Context) -> Iterator[Value]:
+    """What is drawn for many batches, and goes into their losses: a temperature of each epoch."""
+    batches = _batch_loops(context)
+    for node in {n for trained in context.facts.loops for n in trained.loss.of_kind("drawn")}:
+        if not any(loop.node in batches for call in context.facts.after.calls(node) for loop in call.loops):
+            yield Value(frozenset(), frozenset((Origin("drawn", node),)))
 
 
 def _of_whole_batches(context: Context) -> Iterator[Value]:
