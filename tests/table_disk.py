@@ -33,6 +33,35 @@ FIT = """
                 optimizer.step()
 """
 
+TABLES_OF_WORDS = """\
+import os
+import time
+
+
+class Words:
+    def __init__(self, words=()):
+        self.words = list(words)
+
+    def save_words(self, path):
+        with open(path, "w") as file:
+            time.sleep(0.5)
+            file.write(" ".join(self.words))
+
+    @classmethod
+    def of_lines(cls, folder, name):
+        return cls(open(os.path.join(folder, name)).read().split())
+
+
+def save_counts(words, path):
+    time.sleep(0.5)
+    with open(path, "w") as file:
+        file.write(str(len(words.words)))
+
+
+def counted(path):
+    return int(open(path).read())
+"""
+
 
 def _row(i: int) -> bytes:
     """The file of one of the rows of `x`."""
@@ -42,6 +71,30 @@ def _row(i: int) -> bytes:
 
 
 SCRIPTS: dict[str, Script] = {
+    "files that a package writes in ways nobody described, and reads again": Script(
+        """
+        import words_of_others as others
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--counts", required=True)
+        args = parser.parse_args()
+        os.makedirs("parts", exist_ok=True)
+        with open("parts/raw.txt", "w") as file:
+            for i in range(44):
+                file.write("plus " if y[i] else "minus ")
+        table = others.Words.of_lines("parts", name="raw.txt")
+        table.save_words(path="words.txt")
+        others.save_counts(table, args.counts)
+        again = others.Words.of_lines(".", "words.txt")
+        count = others.counted(args.counts)
+        print("read", count, len(again.words))
+        loader = DataLoader(TensorDataset(x[:40], y[:40] * (count > 3)), batch_size=8, shuffle=True)
+        """
+        + FIT,
+        args=("--counts", "counts.txt"),
+        stand_ins={"words_of_others.py": TABLES_OF_WORDS},
+        same=("read",),
+    ),
     "a log that one branch starts, and the other goes on with": Script(
         """
         class Log:

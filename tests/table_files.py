@@ -4347,6 +4347,92 @@ def post(url, data, timeout):
     },
 )
 
+SCRIPTS["messages to a server, by post and by a package"] = Script(
+    """
+    import postbox
+    import requests
+    import smtplib
+
+
+    def tell(text):
+        answer = requests.get("https://example.org/tell", params={"text": text})
+        return answer.json()
+
+
+    def mail(subject, body):
+        try:
+            server = smtplib.SMTP_SSL("example.org", 465)
+            server.login("me", "word")
+            server.sendmail("me", ["you"], subject + body)
+            server.quit()
+        except OSError:
+            pass
+
+
+    class Bot:
+        def __init__(self, box):
+            self.box = box
+
+        def say(self, text):
+            self.box.send_text(text=text)
+
+
+    sizes = requests.get("https://example.org/sizes", params={}).json()
+    bot = Bot(postbox.Box("key"))
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=sizes["batch"], shuffle=True)
+    for epoch in range(3):
+        for rows, kinds in loader:
+            loss = F.cross_entropy(model(rows), kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        tell(f"epoch {epoch}")
+        bot.say(f"epoch {epoch}")
+        requests.get("https://example.org/tell", params={"text": "alive"})
+    mail("training", " is done")
+    """,
+    stand_ins={
+        "requests.py": """
+class Answer:
+    def json(self):
+        return {"batch": 8}
+
+
+def get(url, params):
+    if "text" in params:
+        with open("told.txt", "a") as file:
+            file.write(params["text"])
+    return Answer()
+""",
+        "smtplib.py": """
+class SMTP_SSL:
+    def __init__(self, host, port):
+        self.name = None
+
+    def login(self, name, word):
+        self.name = name
+
+    def sendmail(self, sender, receivers, text):
+        with open("mailed.txt", "a") as file:
+            file.write(text)
+
+    def quit(self):
+        pass
+""",
+        "postbox.py": """
+class Box:
+    def __init__(self, key):
+        self.key = key
+
+    def send_text(self, text):
+        with open("posted.txt", "a") as file:
+            file.write(text)
+""",
+    },
+)
+
 SCRIPTS |= {
     "a file that is written, read by all and taken away again, in each epoch": Script(
         """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections.abc import Iterator
 from itertools import product
@@ -10,15 +11,16 @@ from itertools import product
 from ddpify.facts import effects
 from ddpify.facts.collect import Facts
 from ddpify.facts.library import files
-from ddpify.facts.library.effects import IN_MEMORY, OPENS, STORES
+from ddpify.facts.library.effects import DESCRIBED, IN_MEMORY, OPENS, STORES
 from ddpify.facts.library.files import Kind
-from ddpify.facts.model import Call, Lit, New
+from ddpify.facts.model import Call, Class, Ext, Func, Lit, New, Tup
 from ddpify.facts.runs import Run
 from ddpify.facts.tree import walk
 from ddpify.records import dataclass
 
 ANY = "\0"  # in a pattern: text that is not known
 _COMMANDS = frozenset(("os.system", "subprocess.call", "subprocess.check_call", "subprocess.run"))
+_READ_NOTHING = DESCRIBED.union(dir(builtins))
 _MOST = 8  # patterns of one path that are kept apart
 
 
@@ -70,7 +72,48 @@ def touches(call: Call) -> Iterator[Touch]:
         elif function.attr in files.WRITTEN_TO_PATHS | files.RENDERED:
             yield from _argument_touch(call, "write", 0, next((k for k in files.WRITTEN_BY if k in call.keywords), ""))
         elif effects.saves_itself(call):
-            yield from _argument_touch(call, "write", 0, "fp")
+            yield from _argument_touch(call, "write", 0, next((k for k in files.SAVED_TO if k in call.keywords), ""))
+
+
+def handed(run: Run) -> list[Touch]:
+    """The texts that are given to what nobody has described, in the run's order: it may read the files that they name."""
+    if handed not in run.known:
+        run.known[handed] = [touch for call in run.trace.calls if _undescribed(call) for touch in _handed(call)]
+    return run.known[handed]  # type: ignore[return-value]
+
+
+def _undescribed(call: Call) -> bool:
+    """Whether a call is one of a library that may read files in ways that no row tells, or a method of something unknown."""
+    objs = (*call.func.objs, *call.receiver.objs)
+    if (
+        any(isinstance(o, (Func, Class, Lit, Tup)) for o in objs)
+        or call.receiver.scale is not None
+        or next(touches(call), None) is not None
+    ):
+        return False
+    roots = {_path(o).partition(".")[0] for o in objs} - {""}
+    return bool(roots or isinstance(call.node.func, ast.Attribute)) and roots.isdisjoint(_READ_NOTHING) and effects.effect(call) is None
+
+
+def _path(obj: object) -> str:
+    """The library's path of a function, or of what a method or a part is of."""
+    return str(getattr(obj if isinstance(obj, Ext) else effects.maker(obj), "path", ""))  # type: ignore[arg-type]
+
+
+def _handed(call: Call) -> Iterator[Touch]:
+    """The arguments of a call that may be paths."""
+    given = [*zip(call.node.args, call.args, strict=False)] if not any(isinstance(a, ast.Starred) for a in call.node.args) else []
+    given += [(k.value, call.keywords[k.arg]) for k in call.node.keywords if k.arg is not None and k.arg in call.keywords]
+    for node, value in given:
+        other = isinstance(node, (ast.Lambda, ast.List, ast.Tuple, ast.Dict)) or value.scale is not None or value.shape is not None
+        if not other and not (isinstance(node, ast.Constant) and not isinstance(node.value, str)):
+            yield Touch("handed", call, node)
+
+
+def names(given: frozenset[str], written: frozenset[str]) -> bool:
+    """Whether a text surely names a file, or a folder above it, that a path is of: what is known of both is alike."""
+    known = [p for p in written if p.strip(f"{ANY}/")]
+    return any(p == q or p.startswith(f"{q}/") for p in known for q in given if q.strip(f"{ANY}/."))
 
 
 def _argument_touch(call: Call, kind: Kind, position: int | None, keyword: str, ending: str = "") -> Iterator[Touch]:

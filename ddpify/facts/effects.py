@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
@@ -76,7 +77,7 @@ def _effect_of_name(call: Call) -> rows.Effect | None:
     rendered = method in files.RENDERED and bool(call.args or call.keywords.keys() & set(files.WRITTEN_BY))
     writes_itself = (rendered or (method in rows.WRITING_METHODS and named)) and not known and not literal
     # a network that was compiled by torch.jit: its class has no method `save`
-    if writes_itself or compiled or saves_itself(call) or (method in rows.PATH_METHODS and not known) or moved:
+    if writes_itself or compiled or saves_itself(call) or _sends(call) or (method in rows.PATH_METHODS and not known) or moved:
         return "file"
     return None
 
@@ -89,9 +90,19 @@ def _is_text(call: Call) -> bool:
 
 
 def saves_itself(call: Call) -> bool:
-    """Whether `x.save(path)` writes an image, a document or its like: a method of no class of the project."""
-    given = call.method == "save" and isinstance(call.node.func, ast.Attribute) and bool(call.args or call.keywords)
+    """Whether `x.save(path)`, `x.save_words(path)` writes an image, a document or its like: a method of no class of the project."""
+    saves = call.method == "save" or (call.method.startswith("save_") and call.method not in rows.KEEPING)
+    given = saves and isinstance(call.node.func, ast.Attribute) and bool(call.args or call.keywords)
     return given and not call.func.paths() and not any(isinstance(o, (Func, Lit)) for o in (*call.func.objs, *call.receiver.objs))
+
+
+def _sends(call: Call) -> bool:
+    """Whether `x.send_message(text)` sends a text: a method of an object of a package that nobody described."""
+    roots = {root.path.partition(".")[0] for o in call.func.objs if (root := maker(o)) is not None and root.cls is None}
+    if not roots or not rows.SENDS.match(call.method) or roots & (rows.DESCRIBED | sys.stdlib_module_names):
+        return False
+    given = (*call.args, *call.keywords.values())
+    return bool(given) and all(v.scale is None and v.shape is None and not v.batches() for v in given)
 
 
 def only_draws(call: Call) -> bool:
@@ -119,7 +130,9 @@ def _effect_of(path: str, call: Call) -> rows.Effect | None:
         return None  # it is run for what it prints
     if path.endswith(rows.WRITERS) or (path in rows.OPENS and writes(call)) or opened(path, call.node):
         return "file"
-    return row_of(rows.EFFECTS, path)
+    row = row_of(rows.EFFECTS, path)
+    unknown = row is None and path.partition(".")[0] not in rows.DESCRIBED and bool(call.args or call.keywords)
+    return "file" if unknown and rows.SAVES.match(path.rpartition(".")[2]) else row
 
 
 def maker(obj: Obj) -> New | None:
@@ -191,6 +204,7 @@ class Effects:
         for store in facts.after.trace.stores:
             for above in dict.fromkeys(store.stack):
                 self.stores_under[above].append(store)
+        self.at |= dict.fromkeys((c.node for c in facts.after.trace.calls if c.func.paths() & rows.ASKS and self._unanswered(c)), "file")
         self.boards = frozenset(self._boards())
 
     def _boards(self) -> Iterator[New]:
@@ -200,6 +214,16 @@ class Effects:
                 elsewhere = obj.cls is not None and not self.facts.is_edited(obj.cls.node)
                 if obj.node is call.node and elsewhere and "file" in self.kinds(call.node) and not self.has_side_effects(call.node):
                     yield obj
+
+    def _unanswered(self, call: Call) -> bool:
+        """Whether nobody waits for what a call gives, or for what the function gives that it is made in, and does nothing else."""
+        tree = self.facts.tree_of(call.node)
+        if isinstance(tree.parent[call.node], ast.Expr):
+            return True
+        function = tree.function(call.node)
+        callers = [c for c in self.facts.after.trace.calls if function in c.func.functions()]
+        dropped = all(isinstance(self.facts.tree_of(c.node).parent.get(c.node), ast.Expr) for c in callers)
+        return bool(callers) and dropped and not any(self.has_side_effects(c.node) for c in callers)
 
     def _is_switched(self, func: Value) -> bool:
         """Whether what is called belongs to a tracker that does nothing on other ranks; logging in to it is not part of a run."""

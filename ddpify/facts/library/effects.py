@@ -7,6 +7,7 @@ known of what they are called on.
 
 from __future__ import annotations
 
+import re
 from typing import Literal, NamedTuple
 
 from ddpify.facts.library.files import WRITTEN_TO_PATHS
@@ -26,6 +27,7 @@ _WRITES = """
     numpy.savetxt scipy.io.savemat scipy.misc.imsave monai.visualize.plot_2d_or_3d_image
     nibabel.save SimpleITK.WriteImage tifffile.imwrite skimage.io.imsave pydicom.dcmwrite
     soundfile.write torchaudio.save scipy.io.wavfile.write torchvision.io.write_png torchvision.io.write_jpeg torchvision.io.write_video
+    sentencepiece.SentencePieceTrainer sentencepiece.SentencePieceTrainer.train sentencepiece.SentencePieceTrainer.Train
     safetensors.torch.save safetensors.torch.save_file safetensors.torch.save_model cv2.imwrite cv2.imwritemulti imageio matplotlib seaborn
     shutil os.remove os.removedirs os.rename os.renames os.replace os.unlink os.rmdir os.symlink os.link os.system
     subprocess.call subprocess.check_call subprocess.run requests.post requests.put requests.patch requests.delete
@@ -115,7 +117,11 @@ COMMUNICATES = tuple("torch.distributed. random. numpy.random. torch.rand torch.
 # ------------------------------------------------------------------------------------------------ methods, by their names
 
 CONSOLE_METHODS = {"rich.": frozenset(("print", "log", "rule", "print_json")), "pprint.": frozenset(("pprint",))}
-FILE_METHODS = {"torch.profiler.ExecutionTraceObserver": frozenset(("register_callback",))}
+_MESSAGES = dict.fromkeys(("smtplib.SMTP", "smtplib.SMTP_SSL", "smtplib.LMTP"), frozenset(("sendmail", "send_message")))
+FILE_METHODS = {"torch.profiler.ExecutionTraceObserver": frozenset(("register_callback",)), **_MESSAGES}
+ASKS = frozenset("requests.get requests.request requests.head urllib.request.urlopen httpx.get httpx.request httpx.post".split())
+"""What a server is asked for: a message to it, where nobody waits for the answer."""
+SENDS = re.compile(r"(send|notify|post|push)(_|$)")  # what methods of packages that nobody described are called that send a text
 LOG_METHODS = frozenset(_LOG_LEVELS)
 SHOWING_METHODS = frozenset(("print_trainable_parameters",))  # of peft's models
 WRITING_METHODS = WRITTEN_TO_PATHS.union(
@@ -123,6 +129,9 @@ WRITING_METHODS = WRITTEN_TO_PATHS.union(
 )
 HANDLE_METHODS = frozenset(("write", "writelines", "writerow", "writerows"))
 DUMPS = frozenset(("json.dump", "yaml.dump", "yaml.safe_dump", "pickle.dump"))
+SAVES = re.compile(r"(save|write|dump|export)(_|$)")  # what functions of packages that nobody described are called that write files
+DESCRIBED = frozenset("argparse collections json logging math numpy os pathlib random re shutil sys time torch warnings".split())
+KEEPING = frozenset("save_for_backward save_hyperparameters save_for_forward".split())  # in memory
 PATH_METHODS = frozenset(("write_text", "write_bytes", "touch", "unlink", "symlink_to", "hardlink_to"))
 SAME_FOR_ALL = frozenset(("get_rank", "get_world_size", "is_initialized", "is_available", "get_backend"))
 ADVANCING = frozenset("backward step zero_grad load_state_dict seed manual_seed shuffle all_reduce barrier broadcast compute".split())

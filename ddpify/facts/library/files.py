@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple, get_args
 
-Kind = Literal["write", "read", "make", "remove", "look", "list"]
+Kind = Literal["write", "read", "make", "remove", "look", "list", "handed"]  # "handed": to what may read it
 
 _FUNCTIONS = """
     write torch.save 1 f
@@ -34,6 +34,8 @@ _FUNCTIONS = """
     write torchvision.io.write_png 1 filename
     write torchvision.io.write_jpeg 1 filename
     write torchvision.io.write_video 0 filename
+    write sentencepiece.SentencePieceTrainer.train - model_prefix .model
+    write sentencepiece.SentencePieceTrainer.Train - model_prefix .model
     write matplotlib.pyplot.savefig 0 fname
     write matplotlib.pyplot.imsave 0 fname
     write logging.basicConfig - filename
@@ -141,3 +143,4 @@ WRITTEN_TO_PATHS = frozenset(
 )
 RENDERED = frozenset(("to_html", "to_latex", "to_markdown"))
 WRITTEN_BY = ("path_or_buf", "path", "buf", "excel_writer", "fname", "filename", "file")  # keywords of their paths
+SAVED_TO = ("fp", "path", "filename", "fname", "file", "save_directory")  # of what saves itself

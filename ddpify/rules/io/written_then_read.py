@@ -20,7 +20,7 @@ from ddpify.edits import Edit, InsertAfter, InsertBefore, Replace
 from ddpify.facts import disk, library
 from ddpify.facts.disk import Paths, Touch
 from ddpify.facts.model import NOTHING, Call, Class, Func, Value, join
-from ddpify.facts.tree import calls_in, last_name, names_read, walked
+from ddpify.facts.tree import calls_in, last_name, names_read, same, walked
 from ddpify.records import dataclass
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context
@@ -186,6 +186,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """A barrier between what rank 0 does to a file and what all ranks then do with it."""
     touched = disk.touched(context.facts.after)
     alone = [t for t in touched if t.kind in ("write", "remove") and _by_rank_zero(context, t)]
+    touched = sorted([*touched, *disk.handed(context.facts.after)], key=lambda t: t.call.order) if alone else touched
     files = _Files(context, Paths(context.facts), touched, alone, context.facts.after.calls_of("torch.distributed.barrier"))
     placed: dict[ast.stmt, list[int]] = {}
     yield from _before_reads(context, files, placed)
@@ -218,7 +219,8 @@ def _after_reads(context: Context, files: _Files, placed: Mapping[ast.stmt, list
     done: dict[ast.stmt, int] = {}
     for change in files.alone:
         named = files.paths.of(change) - {disk.ANY}
-        before = [t for t in files.touched if t.kind == "read" and t.call.order < change.call.order and named & files.paths.of(t)]
+        earlier = (t for t in files.touched if t.kind in ("read", "handed") and t.call.order < change.call.order)
+        before = [t for t in earlier if named & files.paths.of(t)]
         before = [t for t in before if _by_all(context, t) and not _in_other_branch(context, t.call, change.call)]
         read = max(before, key=lambda t: t.call.order, default=None)
         if read is None or _held_up(context, files, read, change, [*placed.values(), list(done.values())]):
@@ -486,12 +488,12 @@ def _by_all(context: Context, touch: Touch) -> bool:
         return False
     if touch.kind in ("look", "list"):
         return not _idle(context, touch)
-    return touch.kind in ("read", "make")
+    return touch.kind in ("read", "make", "handed")
 
 
 def _waits(touch: Touch, earlier: Touch) -> bool:
     """Whether something done to a file depends on what was done before."""
-    return touch.kind == "make" if earlier.kind == "remove" else touch.kind in ("read", "look", "list")
+    return touch.kind == "make" if earlier.kind == "remove" else touch.kind in ("read", "look", "list", "handed")
 
 
 def _paths_overlap(paths: Paths, earlier: Touch, touch: Touch) -> bool:
@@ -499,6 +501,8 @@ def _paths_overlap(paths: Paths, earlier: Touch, touch: Touch) -> bool:
     one, two = paths.of(earlier), paths.of(touch)
     if earlier.kind == "remove":
         return earlier.call.func.paths() == {"shutil.rmtree"} and disk.may_hold(one, two)
+    if touch.kind == "handed":
+        return disk.names(two, one) or (isinstance(touch.path, (ast.Name, ast.Attribute)) and same(touch.path, earlier.path))
     return disk.may_hold(two, one) if touch.kind == "list" else disk.may_be_one(one, two) and disk.one_format(earlier, touch)
 
 
