@@ -666,6 +666,8 @@ SCRIPTS: dict[str, Script] = {
 RESTING = frozenset(
     [
         "a teacher that a setting brings, and whose outputs are detached later",
+        "a second head of which only how many rows there are is asked",
+        "a second head of which only numbers without gradient are taken",
         "a second head that is trained in later epochs",
         "a second head whose loss is added in later epochs",
         "a second head that is trained where there was a step before",
@@ -909,6 +911,13 @@ SCRIPTS |= {
     ),
     "a second head that is trained where there was a step before": _second_head(
         "loss = loss if last is None else loss + second.pow(2).mean()"
+    ),
+    "a second head of which only how many rows there are is asked": _second_head(
+        "loss = F.cross_entropy(out, kinds, reduction='sum') / len(second) + out.mean() * second.shape[1]"
+    ),
+    "a second head of which only numbers without gradient are taken": _second_head(
+        "loss = loss + F.mse_loss(out, (second > 0).float()) + F.mse_loss(out.view_as(second), torch.ones_like(second))\n"
+        "loss = loss + F.cross_entropy(out, second.argmax(1)) + out.sum() / second.numel() * second.data.shape[1]"
     ),
     "a second head that is trained in every step, beside more of it in some": _second_head(
         "loss = loss + second.pow(2).mean()\nif epoch > 0:\n    loss = loss + F.cross_entropy(second, kinds)"

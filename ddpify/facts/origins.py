@@ -77,6 +77,12 @@ def only(origins: Origins, *kinds: str) -> Origins:
     return _part(origins, True, kinds)
 
 
+def ungraded(origins: Origins) -> Origins:
+    """The origins of what no gradient goes back from: its outputs get one in no step, or from something else."""
+    outputs = of_kind(origins, "output")
+    return without(origins, "output") | {Origin("sometimes", of) for of in outputs} if outputs else origins
+
+
 def _part(origins: Origins, inside: bool, kinds: tuple[str, ...]) -> Origins:
     if not origins or by_kind(origins).keys().isdisjoint(kinds):
         return NONE if inside else origins

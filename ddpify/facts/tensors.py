@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ddpify.facts import orders, uniform
 from ddpify.facts.model import NOTHING, Lit, New, Tup, Value
 from ddpify.facts.operands import argument, drawn_inside, entries, given
-from ddpify.facts.origins import Origin, of_kind, without
+from ddpify.facts.origins import Origin, of_kind, only, ungraded, without
 from ddpify.placement import rows
 from ddpify.placement.shape import COUPLED, NO_CLAIM, PLACES, ROWS, UNKNOWN, Argument, Base, Result, Scale, Shape
 from ddpify.placement.transfer import JOINED, WHOLE, Rule
@@ -28,8 +28,9 @@ _LEFT_BEHIND = {  # what a value is no longer of: in the graph, or a parameter w
     **dict.fromkeys("item tolist numpy detach detach_".split(), ("forward", "graded")),
     **dict.fromkeys(
         "new new_zeros new_ones new_empty new_full zeros_like ones_like empty_like full_like rand_like randn_like randint_like".split(),
-        ("parameters", "weight"),
+        ("parameters", "weight", "output", "sometimes"),
     ),
+    **dict.fromkeys(("numel", "nelement"), ("output", "sometimes")),
 }
 _OPERATORS: dict[type[ast.AST], str] = {
     ast.Add: "add",
@@ -61,7 +62,9 @@ _OF_ONE = frozenset(
     "GroupNorm Dropout Dropout1d Dropout2d Dropout3d ReLU LeakyReLU GELU SiLU Sigmoid Tanh Softmax LogSoftmax".split()
 )
 _OF_SEVERAL = frozenset(("values", "indices"))
+_AS_LARGE = frozenset(("view_as", "reshape_as", "expand_as", "type_as"))
 _ASKS = frozenset("eq ne lt le gt ge isnan isinf isfinite isin isclose bool logical_and logical_or logical_not nonzero argwhere".split())
+_UNGRADED = _ASKS.union("item tolist numpy detach detach_ argmax argmin argsort long int short byte multinomial".split())
 
 
 def any_function(parts: Sequence[Value]) -> Scale | None:
@@ -177,6 +180,8 @@ def function(
     if (found_order := orders.by_order(run, name, node, args, keywords)) is not None:
         return found_order
     origins = orders.kept(name, origins)
+    if name in _AS_LARGE and args:
+        origins = without(origins, "output", "sometimes") | only(args[0].origins, "output", "sometimes")
     if name in _ASKS:
         origins |= {Origin("compared")}
     origins |= drawn_inside(run, args) | uniform.repeats(name, node, [*args, *_in_lists(run, args)])
@@ -205,7 +210,7 @@ def function(
         found = COUPLED
     value = value_of(run, found, node, origins, places)
     shape = _known_shape(name, node, args, value)
-    if shape is value.shape and name not in _LEFT_BEHIND:
+    if shape is value.shape and name not in _LEFT_BEHIND and name not in _UNGRADED:
         return value
     return Value(value.objs, _still_of(name, value.origins), value.scale, shape)
 
@@ -294,7 +299,8 @@ def _sliced(base: Hashable | None) -> Hashable | None:
 
 
 def _still_of(name: str, origins: frozenset[Origin]) -> frozenset[Origin]:
-    return without(origins, *_LEFT_BEHIND[name]) if name in _LEFT_BEHIND else origins
+    origins = without(origins, *_LEFT_BEHIND[name]) if name in _LEFT_BEHIND else origins
+    return ungraded(origins) if name in _UNGRADED else origins
 
 
 def _is_starred(nodes: Iterable[ast.expr]) -> bool:
@@ -421,7 +427,7 @@ def length(run: Interpreter, value: Value, dim: Value, node: ast.AST) -> Value:
     """`x.size(dim)`, `x.shape[dim]`."""
     scales: dict[Scale | None, Scale] = {"count": "sample", "sum": "chosen", "sample": "sample", "chosen": "chosen"}
     if value.scale == "other" and not value.objs and any(isinstance(o, Lit) and o.value == 0 for o in dim.objs):
-        return Value(frozenset(), value.origins, "other")
+        return Value(frozenset(), uniform.lengths(value), "other")
     x = Argument(scales.get(value.scale), value.shape or Shape(Base(value)))
     found = rows.size(x, argument(run, dim))
-    return value_of(run, found, node, value.origins)
+    return value_of(run, found, node, uniform.lengths(value))

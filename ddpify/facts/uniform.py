@@ -94,8 +94,8 @@ def _is_one_row_repeated(x: Value, sizes: list[Value]) -> bool:
 
 
 def lengths(of: Value) -> frozenset[Origin]:
-    """The origins of the sizes of a tensor: numbers, which have no rows."""
-    return without(of.origins, "repeated", "displaced", "view") if of.of_kind("repeated") else of.origins
+    """The origins of the sizes of a tensor: numbers, which have no rows, and of which no gradient goes back to an output."""
+    return without(of.origins, "output", "sometimes", *(("repeated", "displaced", "view") if of.of_kind("repeated") else ()))
 
 
 def relied_on(constant: Value) -> frozenset[Origin]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ddpify.facts import tensors
 from ddpify.facts.library.paths import PARAMETER
 from ddpify.facts.model import Lit, New, Tup, Value, origins_of
-from ddpify.facts.origins import Origin, only, without
+from ddpify.facts.origins import Origin, only, ungraded, without
 from ddpify.placement.shape import Shape
 
 if TYPE_CHECKING:
@@ -60,8 +60,7 @@ def share_of(value: Value) -> Value:
 
 def without_graph(value: Value) -> Value:
     """The value cut off from the autograd graph."""
-    outputs = {Origin("sometimes", of) for of in value.of_kind("output")}
-    return Value(value.objs, without(value.origins, "forward", "graded", "output") | outputs, value.scale, value.shape)
+    return Value(value.objs, ungraded(without(value.origins, "forward", "graded")), value.scale, value.shape)
 
 
 def gradient_of(value: Value) -> Value:

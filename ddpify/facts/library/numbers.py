@@ -84,7 +84,8 @@ def extreme(use: Use, scale: Scale) -> Value:
 def length(use: Use) -> Value:
     """`len(values)`; None, which has no length, is none of them."""
     value = use.args[0] if use.args else NOTHING
-    value = Value(frozenset(o for o in value.objs if not (isinstance(o, Lit) and o.value is None)), value.origins, value.scale, value.shape)
+    objs = frozenset(o for o in value.objs if not (isinstance(o, Lit) and o.value is None))
+    value = Value(objs, without(value.origins, "output", "sometimes"), value.scale, value.shape)
     if PARTS in value.kinds():
         return Value(frozenset(), frozenset((Origin("agreed"),)))
     if _is_same_on_all_ranks(use, value):

@@ -172,4 +172,6 @@ def tensor_attribute(base: Value, name: str) -> Value:
     value = transformers.output_of(base, name)
     if name == "data" and value.shape is not None and value.shape.packed:
         return Value(value.objs, value.origins, "chosen", value.shape.steps())
+    if name == "shape":
+        return Value(value.objs, uniform.lengths(value), value.scale, value.shape)
     return flow.without_graph(value) if name in ("data", "grad") else value
