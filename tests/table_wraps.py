@@ -1747,3 +1747,196 @@ for epoch in range(2):
 """
     ),
 }
+
+_LOADED_ANEW = """
+class Net(nn.Module):
+    def __init__(self, settings):
+        super().__init__()
+        self.settings = settings
+        self.head = nn.Linear(8, 2)
+
+    @classmethod
+    def of_settings(cls, settings):
+        return cls(settings)
+
+    def forward(self, rows, kinds=None):
+        out = self.head(rows)
+        return (out,) if kinds is None else (F.cross_entropy(out, kinds), out)
+
+
+class Wide(Net):
+    def __init__(self, settings):
+        super().__init__(settings)
+        self.head = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 2))
+
+
+KINDS = {"narrow": (int, Net), "wide": (float, Wide)}
+
+
+class Trainer:
+    def __init__(self, settings):
+        self.settings = settings
+        self.number, self.kind = KINDS[settings.kind]
+        self.model = self.kind.of_settings(settings)
+        {early}
+
+    def train(self):
+        {late}
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        self.settings.steps = len(loader) * self.settings.epochs
+        optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+        total, steps = 0.0, 0
+        for epoch in range(self.settings.epochs):
+            for step, batch in enumerate(loader):
+                batch = tuple(t for t in batch)
+                inputs = {"rows": batch[0]}
+                if self.settings.kind != "other":
+                    inputs["kinds"] = batch[1]
+                outputs = self.model(**inputs)
+                loss = outputs[0]
+                loss.backward()
+                total += loss.item()
+                optimizer.step()
+                self.model.zero_grad()
+                steps += 1
+        torch.save(self.model.state_dict(), "last.pt")
+        return total / steps
+
+    def load(self):
+        if not os.path.exists("last.pt"):
+            raise FileNotFoundError("train first")
+        self.model = self.kind.of_settings(self.settings)
+        self.model.load_state_dict(torch.load("last.pt"))
+        self.model.to("cpu")
+
+    def test(self):
+        self.model.eval()
+        with torch.no_grad():
+            return (self.model(x)[0].argmax(1) == y).float().mean().item()
+
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--kind", default="narrow", choices=list(KINDS))
+parser.add_argument("--epochs", type=int, default=3)
+trainer = Trainer(parser.parse_args())
+print(f"trained {trainer.train():.3f}")
+trainer.load()
+print(f"tested {trainer.test():.3f}")
+"""
+SCRIPTS |= {
+    "a model that is loaded anew to be tested, made of settings that change": Script(
+        _LOADED_ANEW.replace("{early}", 'self.model.to("cpu")').replace("{late}", ""), same=("tested",)
+    ),
+    "a model that is moved where it is trained, and loaded anew to be tested": Script(
+        _LOADED_ANEW.replace("{early}", "self.model.train()").replace("{late}", 'self.model.to("cpu")'), same=("tested",)
+    ),
+    "an encoder that is handed to a trained decoder to be tested": Script(
+        """
+        class Decoder(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.out = nn.Linear(4, 2)
+
+            def forward(self, codes, again=False, encoder=None):
+                out = self.out(codes)
+                if again:
+                    out = out + self.out(encoder(torch.cat([out, out, out, out], 1)))
+                return out
+
+
+        encoder, decoder = nn.Linear(8, 4), Decoder()
+        optimizer = torch.optim.SGD([*encoder.parameters(), *decoder.parameters()], lr=0.1)
+        for epoch in range(3):
+            for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+                loss = F.cross_entropy(decoder(encoder(rows)), kinds)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            with torch.no_grad():
+                out = decoder(encoder(x), again=True, encoder=encoder)
+            print(f"tested {(out.argmax(1) == y).float().mean().item():.3f}")
+        """,
+        same=("tested",),
+    ),
+    "models by the names that a file of settings has, where none may be asked for": Script(
+        """
+        import json
+
+        KINDS = {}
+
+
+        def known_as(name):
+            def keep(cls):
+                KINDS[name] = cls
+                return cls
+            return keep
+
+
+        def make(name, **settings):
+            if name is None:
+                return None
+            return KINDS[name](**settings)
+
+
+        @known_as("linear")
+        class Linear(nn.Module):
+            def __init__(self, wide):
+                super().__init__()
+                self.layer = nn.Linear(8, wide)
+
+            def forward(self, rows):
+                return self.layer(rows)
+
+
+        @known_as("sorted")
+        class Sorted(nn.Module):
+            def __init__(self, part, settings={}):
+                super().__init__()
+                self.part = make(part, **settings)
+                self.head = nn.Linear(6, 2)
+
+            def forward(self, rows):
+                return self.head(self.part(rows))
+
+
+        @known_as("matched")
+        class Matched(nn.Module):
+            def __init__(self, part, settings={}):
+                super().__init__()
+                self.part = make(part, **settings)
+
+            def forward(self, rows, others):
+                return self.part(rows) @ self.part(others).T
+
+
+        def optimizer_of(parameters, name, lr, steps=None):
+            if name == "sgd":
+                optimizer = torch.optim.SGD(parameters, lr)
+            elif name == "adam":
+                optimizer = torch.optim.Adam(parameters, lr)
+            plan = torch.optim.lr_scheduler.MultiStepLR(optimizer, steps) if steps else None
+            return optimizer, plan
+
+
+        config = json.loads(open("settings.json").read())
+        model = make(config["model"], **config["settings"])
+        scorer = make("matched", part=None)
+        scorer.part = model.part
+        optimizer, plan = optimizer_of(model.parameters(), config["optimizer"], **config["rate"])
+        for epoch in range(3):
+            for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+                loss = F.cross_entropy(model(rows), kinds)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            if plan is not None:
+                plan.step()
+            with torch.no_grad():
+                print(f"scored {scorer(x[:4], x[4:]).mean().item():.3f}")
+        """,
+        same=("scored",),
+        files={
+            "settings.json": '{"model": "sorted", "settings": {"part": "linear", "settings": {"wide": 6}}, "optimizer": "sgd", "rate": {"lr": 0.1}}'
+        },
+    ),
+}

@@ -29,6 +29,8 @@ _MOVED = (
     (r"^torch_geometric\.(loader\.neighbor_loader|loader)\.NeighborLoader$", "torch_geometric.loader.NeighborLoader"),
     (r"^monai\.data\.(dataloader\.)?DataLoader$", "torch.utils.data.DataLoader"),
     (r"^torchdata\.stateful_dataloader\.(stateful_dataloader\.)?StatefulDataLoader$", "torch.utils.data.DataLoader"),
+    (r"^transformers\.(models\.\w+\.)?(modeling|configuration|tokenization)_\w+\.([A-Z])", r"transformers.\3"),
+    (r"^transformers\.(optimization|modeling_utils|trainer_utils|data\.data_collator)\.", "transformers."),
     (r"^(numpy|np)\.", "numpy."),
     (r"^six\.moves\.", ""),
     (r"^itertools\.i(zip|map|filter|zip_longest)$", r"\1"),  # of Python 2, where a script tries whether there are any
@@ -54,7 +56,7 @@ _RULES = tuple((_start(pattern), pattern, new) for pattern, new in _MOVED)
 @functools.lru_cache(maxsize=4096)
 def canonical(path: str) -> str:
     """`torch.utils.data.dataloader.DataLoader` -> `torch.utils.data.DataLoader`, and so on."""
-    if path.startswith(("torch", "tqdm", "np", "numpy", "monai", "six.", "itertools.i", "pylab", "matplotlib.pylab")):
+    if path.startswith(("torch", "tqdm", "np", "numpy", "monai", "transformers.", "six.", "itertools.i", "pylab", "matplotlib.pylab")):
         for start, pattern, to in _RULES:
             if path.startswith(start):  # few patterns are ever compiled
                 path = re.sub(pattern, to, path, count=1)

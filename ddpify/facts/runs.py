@@ -13,7 +13,7 @@ from ddpify.facts.assumed import AS_WRITTEN, AssumedEdits
 from ddpify.facts.definitions import Definitions
 from ddpify.facts.interpret.machine import Machine
 from ddpify.facts.interpret.state import Interpreter
-from ddpify.facts.model import NOTHING, Call, Class, Func, New, Obj, Part, Store, Tup, Value
+from ddpify.facts.model import NOTHING, Call, Class, Func, Lit, New, Obj, Part, Store, Tup, Value
 from ddpify.facts.scopes import Scopes
 from ddpify.project import Project
 from ddpify.records import dataclass, field
@@ -213,7 +213,7 @@ class Run:
         values, objs = self._nested(value)
         out = {o for o in objs if self._is_weight(o)}.union(*(v.of_kind("parameters") for v in values))
         inner = {o for p in out if isinstance(p, (New, Part)) for o in self._listed(p)}
-        return frozenset(u for o in inner for u in self.unwrap(Value(frozenset((o,)))))
+        return frozenset(u for o in inner for u in self.unwrap(Value(frozenset((o,)))) if not isinstance(u, Lit))  # None has none
 
     def _nested(self, value: Value) -> tuple[list[Value], set[Obj]]:
         """A value and those in it, through lists, groups and generators; and the objects that were looked into, each once."""

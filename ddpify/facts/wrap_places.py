@@ -132,9 +132,9 @@ def _beside(plain: ast.Assign, inner: ast.Assign) -> bool:
 
 
 def _takes_wrappers(facts: Facts, call: ast.Call) -> bool:
-    """Whether a call does with a wrapper what it does with a model: it is the wrapper's own, asks what it is, or keeps it."""
+    """Whether a call does with a wrapper what it does with a model: it is of what may be in one or not, asks what it is, or keeps it."""
     func = facts.after.value(call.func)
-    if facts.wrapped(func) is not False or func.paths() & _FOR_ANY_OBJECT:
+    if facts.wrapped(func) is None or func.paths() & _FOR_ANY_OBJECT:
         return True
     methods = [o for o in func.objs if isinstance(o, Method)]
     if any(m.name in library.MODULE_METHODS or getattr(m.of, "path", "") in library.COLLECTIONS | library.CONTAINERS for m in methods):
@@ -186,7 +186,7 @@ def writes(facts: Facts, model: TrainedModel, before: int, loads: bool, around: 
         if (
             not about.isdisjoint(model.objs)
             and is_early(store)
-            and (run.unwrap(store.receiver) & model.objs or _of(facts, model, store.receiver))
+            and (run.unwrap(store.receiver) & model.objs or (not _are_settings(store.receiver) and _of(facts, model, store.receiver)))
         ):
             out.append((store.order, store.node, store.stack))
     if facts.wrap_after is not None and facts.wrap_after[0] < before:
@@ -219,6 +219,11 @@ def _of(facts: Facts, model: TrainedModel, value: Value) -> bool:
         for r in facts.before.roots(o)
         if r is not o or "parameters" in {k.kind for k in value.origins}
     )
+
+
+def _are_settings(value: Value) -> bool:
+    """Whether a value is settings alone, which a model may keep, and which no parameter is among."""
+    return bool(value.objs) and all(getattr(o, "path", "") == "argparse.Namespace" for o in value.objs)
 
 
 _UTILITIES = tuple(f"torch.nn.utils.{name}" for name in ("parametriz", "weight_norm", "spectral_norm", "prune."))
@@ -373,13 +378,13 @@ def _assigned(node: ast.AST) -> list[ast.Name | ast.Attribute]:
 def _names_of_model(facts: Facts, tree: Tree, statement: ast.stmt, model: TrainedModel, others: bool) -> Iterator[str]:
     """What lists, dicts and the method's own object (or others) hold the model as once `statement` has run: as a whole or by a key."""
     run, function = facts.before, tree.function(statement)
-    named = _named_by(run, tree, statement)
+    named = list(_named_by(run, tree, statement).items())
     own = next((a.arg for a in getattr(getattr(function, "args", None), "args", ())), "")
-    for text, value in list(named.items()):
+    for text, value in list(named):
         obj = _only_instance(value) if text == own or others else None
         if obj is not None and obj.cls is not None and not (run.interpreter.is_module(obj) and (obj in run.run or _saved(run, obj))):
-            named |= {f"{text}.{name}": held for name, held in run.of(obj).items() if name.isidentifier()}
-    for text, value in named.items():
+            named += [(f"{text}.{name}", held) for name, held in run.of(obj).items() if name.isidentifier()]  # in the end
+    for text, value in named:
         if "." in text and is_all(run, value, model):
             yield text
         if (obj := _only_instance(value)) is not None:
@@ -389,10 +394,12 @@ def _names_of_model(facts: Facts, tree: Tree, statement: ast.stmt, model: Traine
 def _named_by(run: Run, tree: Tree, statement: ast.stmt) -> dict[str, Value]:
     """What the names of a function, and attributes of what they name, hold once a statement of it has run."""
     function, named = tree.function(statement), dict[str, Value]()
+    bound = {ast.unparse(n) for n in own_nodes(function) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)}
     if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
         named |= {arg.arg: run.value(arg) for arg in (*function.args.args, *function.args.kwonlyargs)}
     for node in own_nodes(function):
-        if tree.placed(node) and tree.after(node, statement):
+        kept = isinstance(node, ast.Attribute) and ast.unparse(node) not in bound
+        if tree.placed(node) and tree.after(node, statement) and not kept:
             continue
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             named[node.id] = named.get(node.id, NOTHING) | run.value(node)

@@ -512,6 +512,9 @@ def _idle(context: Context, touch: Touch) -> bool:
         return True
     statement = context.tree.statement(touch.call.node)
     if isinstance(statement, (ast.If, ast.While)):
+        blocks = [statement.body, statement.orelse]
+        if any(isinstance(s, ast.Return) for block in blocks for s in block[-1:]) or any(_ends(context, block) for block in blocks):
+            return False
         calls = (c for s in statement.body for node in calls_in(s) for c in context.facts.after.calls(node))
         return not any(t.kind == "read" for c in calls for t in disk.touches(c))
     return isinstance(statement, ast.Assign) and _read_by_rank_zero_only(context, statement, 0)

@@ -7,7 +7,7 @@ import ast
 from ddpify.facts.collect import TrainedModel, TrainingLoop
 from ddpify.facts.held_parts import HeldParts
 from ddpify.facts.left_out import left_out
-from ddpify.facts.model import New
+from ddpify.facts.model import Class, New
 from ddpify.facts.runs import Run
 from ddpify.facts.tree import is_number, walked
 from ddpify.rules.context import Context
@@ -67,7 +67,12 @@ def _classes_in(run: Run, obj: New, seen: set[New]) -> list[ast.AST]:
     """The project's classes of a module and of those inside it."""
     seen.add(obj)
     inner = [c for o in run.parts(obj) if isinstance(o, New) and o not in seen for c in _classes_in(run, o, seen)]
-    return [*([obj.cls.node] if obj.cls is not None else ()), *inner]
+    return [*(_with_bases(obj.cls) if obj.cls is not None else ()), *inner]
+
+
+def _with_bases(cls: Class) -> list[ast.AST]:
+    """A class of the project, and those that it inherits from."""
+    return [cls.node, *(node for base in cls.bases for o in base.objs if isinstance(o, Class) for node in _with_bases(o))]
 
 
 def _may_take_pooled(node: ast.AST) -> bool:
