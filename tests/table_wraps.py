@@ -1922,6 +1922,8 @@ SCRIPTS |= {
         model = make(config["model"], **config["settings"])
         scorer = make("matched", part=None)
         scorer.part = model.part
+        if config.get("parallel"):
+            model = nn.DataParallel(model)
         optimizer, plan = optimizer_of(model.parameters(), config["optimizer"], **config["rate"])
         for epoch in range(3):
             for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
@@ -1936,7 +1938,8 @@ SCRIPTS |= {
         """,
         same=("scored",),
         files={
-            "settings.json": '{"model": "sorted", "settings": {"part": "linear", "settings": {"wide": 6}}, "optimizer": "sgd", "rate": {"lr": 0.1}}'
+            "settings.json": '{"model": "sorted", "settings": {"part": "linear", "settings": {"wide": 6}}, '
+            '"optimizer": "sgd", "rate": {"lr": 0.1}}'
         },
     ),
 }
