@@ -1382,3 +1382,75 @@ class Shift(nn.Module):
 """
     },
 )
+
+SCRIPTS["loaders that a module makes as it is imported, by way of another module"] = Script(
+    """
+    from choices import options
+    from feeds import *
+    import math
+    from torch import optim
+
+    print("options", options.epochs)
+    feeds = {"train": train_feed, "test": test_feed}
+
+
+    def train(net, feed, other, optimizer):
+        for epoch in range(options.epochs):
+            for rows, kinds in feed:
+                loss = F.cross_entropy(net(rows), kinds)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            print(f"tested {test(net, other):.4f}")
+
+
+    def test(net, feed):
+        right = 0
+        with torch.no_grad():
+            for rows, kinds in feed:
+                right += (net(rows).argmax(1) == kinds).sum().item()
+        return math.sqrt(right)
+
+
+    if __name__ == "__main__":
+        net = nn.Linear(8, 2)
+        train(net, feeds["train"], feeds["test"], optim.SGD(net.parameters(), lr=0.1))
+    """,
+    same=("tested",),
+    files={
+        "choices.py": """
+import argparse
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--epochs", type=int, default=3)
+options = parser.parse_args()
+""",
+        "feeds.py": """
+from parts import *
+
+test_feed = DataLoader(Rows(40, 44), batch_size=2)
+""",
+        "parts.py": """
+import os
+
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+
+class Rows(Dataset):
+    def __init__(self, first, last):
+        self.x = torch.sin(torch.arange(352.0) ** 1.5).view(44, 8)[first:last]
+        self.y = (self.x.sum(1) > 0).long()
+
+    def __len__(self):
+        return len(self.x)
+
+    def __getitem__(self, i):
+        return self.x[i], self.y[i]
+
+
+print("in", len(os.getcwd()) > 0)
+train_feed = DataLoader(dataset=Rows(0, 40), batch_size=4, shuffle=True)
+""",
+    },
+)

@@ -77,6 +77,34 @@ def needed_at_import(context: Context, changes: Sequence[Change]) -> bool:
     return any(main not in (n, *tree.ancestors(n)) and isinstance(tree.function(n), ast.Module) for n in standing)
 
 
+def first_import(context: Context, changes: Sequence[Change]) -> ast.stmt | None:
+    """The first import of the entry that runs a module which comes to what needs the group as it is imported, such as a loader."""
+    facts, run = context.facts, context.facts.after
+    modules = {n for node, stack in _asking(context, changes) for n in (*stack[:1], *_outermost(context, node, stack))}
+    names = {file.name for file in facts.project.files.values() if file.tree in modules}
+    if not names:
+        return None
+    project = facts.project
+    for statement in facts.trees["__main__"].of(ast.Import, ast.ImportFrom):
+        todo = list(run.interpreter.imports(statement, project.entry.name))  # type: ignore[arg-type]
+        seen = set[str]()
+        while todo:
+            name = todo.pop()
+            if name not in seen and name in project.files:
+                todo += project.imports(project.files[name])
+            seen.add(name)
+        if names & seen:
+            return context.tree.path(statement)[-1]
+    return None
+
+
+def _outermost(context: Context, node: ast.AST, stack: Stack) -> Iterator[ast.AST]:
+    """The module that a node is a statement of, where no call leads to it."""
+    if not stack and not context.facts.in_main(node):
+        function = context.tree.function(node)
+        yield from [function] if isinstance(function, ast.Module) else []
+
+
 def _uses(context: Context, changes: Sequence[Change]) -> Iterator[tuple[ast.AST, Stack]]:
     """What needs the group, or the device that is chosen with it: nodes, with the calls that they run under."""
     run = context.facts.after

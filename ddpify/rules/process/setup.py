@@ -274,12 +274,15 @@ def _template(name: str, names: dict[str, str]) -> str:
 def _anchor(context: Context, changes: Sequence[Change]) -> tuple[ast.stmt, bool]:
     """The statement that the block goes before, and whether the module works at import (then the group is joined there).
 
-    It goes after the imports, but not after a statement that an edit lets use it.
+    It goes after the imports, but not after a statement that an edit lets use it, nor after one that imports what needs the group.
     """
     body = context.tree.root.body
     edited = {n for c in changes if c.edits and c.code != "DDP102" for n in (c.node, *context.tree.ancestors(c.node))}
+    early = joining.first_import(context, changes)
     at = 0
     for i, statement in enumerate(body):
+        if statement is early:
+            return statement, True
         if (
             isinstance(statement, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef))
             or context.is_main(statement)
