@@ -394,11 +394,11 @@ def _names_of_model(facts: Facts, tree: Tree, statement: ast.stmt, model: Traine
 def _named_by(run: Run, tree: Tree, statement: ast.stmt) -> dict[str, Value]:
     """What the names of a function, and attributes of what they name, hold once a statement of it has run."""
     function, named = tree.function(statement), dict[str, Value]()
-    bound = {ast.unparse(n) for n in own_nodes(function) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)}
+    bound = {structure(n) for n in own_nodes(function) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)}
     if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
         named |= {arg.arg: run.value(arg) for arg in (*function.args.args, *function.args.kwonlyargs)}
     for node in own_nodes(function):
-        kept = isinstance(node, ast.Attribute) and ast.unparse(node) not in bound
+        kept = isinstance(node, ast.Attribute) and structure(node) not in bound
         if tree.placed(node) and tree.after(node, statement) and not kept:
             continue
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
