@@ -1454,3 +1454,40 @@ train_feed = DataLoader(dataset=Rows(0, 40), batch_size=4, shuffle=True)
 """,
     },
 )
+SCRIPTS["a board of a module that logs only as it is made, beside a script that logs"] = Script(
+    """
+    import logging
+
+    from boards import Board
+
+    logging.basicConfig(level=logging.INFO)
+    log = logging.getLogger("train")
+    board = Board("events.txt")
+    log.info("made a board")
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+            loss = F.cross_entropy(model(rows), kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        log.info("epoch %d", epoch)
+        board.note(epoch)
+    """,
+    files={
+        "boards.py": """
+import logging
+
+
+class Board:
+    def __init__(self, path):
+        logging.getLogger("boards").warning("a board in %s", path)
+        self.file = open(path, "w")
+
+    def note(self, number):
+        self.file.write(f"{number}\\n")
+        self.file.flush()
+"""
+    },
+)

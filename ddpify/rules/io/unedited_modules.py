@@ -19,7 +19,7 @@ from ddpify.rules.data import prepare
 from ddpify.rules.data.turns import calls_under, free
 from ddpify.rules.io import writers
 from ddpify.rules.io.output_statements import Guards
-from ddpify.rules.io.unedited_output import has_own_guard, is_logged, unguarded_output
+from ddpify.rules.io.unedited_output import has_own_guard, is_logged, logging_disabled, stdout_closed, unguarded_output
 
 CODE = "DDP501"
 _EXISTS = frozenset(("exists", "isfile", "isdir", "is_file", "is_dir", "_check_exists", "check_preprocess", "check_integrity"))
@@ -30,30 +30,17 @@ def silenced(context: Context, guards: Guards) -> Iterator[Change | Finding]:
     yield from _files(context, guards)
     where = next((s for s in context.tree.root.body if isinstance(s, (ast.Import, ast.ImportFrom))), context.tree.root.body[0])
     shown = context.tree.shown
-    if guards.quiet and not _closes_stdout(context):
+    if guards.quiet and not stdout_closed(context):
         why = "modules that are not edited print on every rank: the standard output of all but rank 0 is switched off"
         yield Change(CODE, why, shown, where, (), needs=("quiet",))
     logging = guards.quiet_logging and any(is_logged(c) for c in context.facts.after.trace.calls)
-    if logging and not _disabled(context):
+    if logging and not logging_disabled(context):
         why = "modules that are not edited log on every rank: the loggers of all but rank 0 are switched off"
         yield Change(CODE, why, shown, where, (), needs=("quiet_logging",))
     modules = {c.file: c.node for c in unguarded_output(context, guards) if any(p.startswith("loguru.") for p in c.func.paths())}
     for node in modules.values():
         fix = "from loguru import logger, and logger.remove() where the rank is not 0"
         yield context.manual(CODE, node, "every rank logs here", fix)
-
-
-def _closes_stdout(context: Context) -> bool:
-    """Whether the script itself puts the null device in the place of standard output."""
-    run = context.facts.after
-    stores = [(node.targets[0], node.value) for node in context.tree.of(ast.Assign)]
-    put = [v for t, v in stores if isinstance(t, ast.Attribute) and t.attr == "stdout" and "sys" in run.value(t.value).paths()]
-    return any(to_nowhere(run, part) for value in put for part in ast.walk(value))
-
-
-def _disabled(context: Context) -> bool:
-    """Whether other ranks' logging is switched off already."""
-    return any("logging.disable" in c.func.paths() and context.facts.is_edited(c.node) for c in context.facts.after.trace.calls)
 
 
 def _files(context: Context, guards: Guards) -> Iterator[Change | Finding]:
