@@ -885,3 +885,61 @@ SCRIPTS["a number of the model's that grows by each loss"] = Script(
 SCRIPTS["a number of the model's that is each loss"] = Script(
     _SCALED.format(step="model.scale = loss.item()", end=""), told=("DDP402", "DDP404")
 )
+
+_BY_STEP = """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.Conv1d(1, 3, 3, padding=1)
+            self.cell, self.out = nn.Linear(6, 3), nn.Linear(3, 2)
+
+        def forward(self, rows):
+            steps = rows.view(len(rows), 4, 1, 2).transpose(0, 1)
+            {steps}
+            state = torch.zeros(steps.size(1), 3, 2)
+            kept = []
+            for i in range(4):
+                state = torch.tanh(self.cell(torch.cat((steps[i, ...], state), 1).transpose(1, 2)).transpose(1, 2))
+                kept.append(state)
+            return self.out(torch.stack(kept).transpose(0, 1).mean(1).mean(2))
+
+    net = Net()
+"""
+_APART = {
+    "reshaped by its sizes": """
+            number, batch, channels, wide = steps.size()
+            steps = torch.reshape(steps, (-1, channels, wide))
+            steps = torch.relu(self.inner(steps))
+            steps = torch.reshape(steps, (number, batch, steps.size(1), steps.size(2)))
+    """,
+    "flattened, and unflattened": """
+            batch = steps.shape[1]
+            steps = self.inner(steps.flatten(0, 1)).relu().unflatten(0, (-1, batch))
+    """,
+}
+SCRIPTS |= on_three(
+    {
+        f"steps of sequences that go through a layer at once, the steps first, {how}": Script(
+            _BY_STEP.replace("{steps}", lines.strip()) + PLAIN, rows=42
+        )
+        for how, lines in _APART.items()
+    },
+    42,
+)
+SCRIPTS["steps of sequences, the steps first, of which rows of several samples are put together"] = Script(
+    """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner, self.out = nn.Linear(2, 3), nn.Linear(3, 2)
+
+        def forward(self, rows):
+            steps = rows.view(len(rows), 4, 2).transpose(0, 1).flatten(0, 1)
+            steps = torch.tanh(self.inner(steps)).view(-1, 4, 3)
+            return self.out(steps.mean(1))
+
+    net = Net()
+"""
+    + PLAIN,
+    told=("DDP402",),
+)

@@ -76,6 +76,8 @@ SHAPE_ONLY = frozenset(
         "sample",
     )
 )
+OTHER_ROWS = {"reordered", "parts", "steps"}
+STEPS = range(1, 25)  # so many there may be where rows follow one another step by step
 CONSTANT = ("linspace", "logspace", "eye")  # no batch has a part in them
 Splits = tuple[tuple[int, ...], ...]
 EVEN = ("floor_divide",)  # of counts, nothing is taken to be left over
@@ -175,14 +177,18 @@ def _check_rows(claim: Result, whole: torch.Tensor, run: Callable[[torch.Tensor]
         assert together.shape == whole.shape
         if shape_only or (claim.shape is not None and claim.shape.places):
             continue
+        if claim.shape is not None and claim.shape.by_step:
+            steps = [n for n in STEPS if all(e.shape[axis] % n == 0 for e in each)]
+            apart = [torch.cat([e.unflatten(axis, (n, -1)) for e in each], axis + 1) for n in steps]
+            assert any(close(a.flatten(axis, axis + 1), whole) for a in apart)
         if close(together, whole):
             continue
         if len(set(parts)) == 1 and claim.scale == "sample":  # of every N-th row
             each = [torch.as_tensor(run(p)) for p in interleaved(len(parts))]
-            if not {"reordered", "parts"} & claim.marks and close(torch.stack(each, axis + 1).flatten(axis, axis + 1), whole):
+            if not OTHER_ROWS & claim.marks and close(torch.stack(each, axis + 1).flatten(axis, axis + 1), whole):
                 continue
         assert close(sorted_rows(together, axis), sorted_rows(whole, axis))
-        assert {"reordered", "parts"} & claim.marks or len(set(parts)) > 1, "rows in another order"
+        assert OTHER_ROWS & claim.marks or len(set(parts)) > 1, "rows in another order"
 
 
 def focal_loss(inputs: torch.Tensor, targets: torch.Tensor, reduction: str = "none") -> torch.Tensor:

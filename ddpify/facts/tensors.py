@@ -12,7 +12,7 @@ from ddpify.facts.operands import argument, drawn_inside, entries, given
 from ddpify.facts.origins import Origin, of_kind, only, ungraded, without
 from ddpify.placement import rows
 from ddpify.placement.shape import COUPLED, NO_CLAIM, PLACES, ROWS, UNKNOWN, Argument, Base, Result, Scale, Shape
-from ddpify.placement.transfer import JOINED, WHOLE, Rule
+from ddpify.placement.transfer import APART, JOINED, WHOLE, Rule
 
 if TYPE_CHECKING:
     from ddpify.facts.interpret.state import Interpreter
@@ -122,6 +122,8 @@ def value_of(run: Interpreter, found: Result, node: ast.AST, origins: frozenset[
 def _value(found: Result, node: ast.AST, origins: frozenset[Origin]) -> Value:
     if found.marks >= WHOLE:
         origins = without(origins, "parts")
+    elif found.marks >= APART:
+        origins = without(origins, "steps")
     elif found.marks:
         origins |= {Origin(m, node) for m in found.marks}
     if found.parts:

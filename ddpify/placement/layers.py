@@ -25,7 +25,7 @@ def layer(ndims: tuple[int, ...], out: int | None, use: Use) -> Result:
     if shape.base is not None:
         use.shows.append((shape.base, min(ndims) - shape.dims))
     ndim = out if out is not None else shape.ndim if shape.ndim is not None else ndims[0] if len(ndims) == 1 else None
-    return Result("sample", shape.resized() if ndim is None else Shape(None, ndim, 0, shape.sure))
+    return Result("sample", shape.resized() if ndim is None else Shape(None, ndim, 0, shape.sure, by_step=shape.by_step))
 
 
 def max_pool(ndims: tuple[int, ...], at: int, use: Use) -> Result:
@@ -50,7 +50,11 @@ def patches(ndim: int, out: int, use: Use) -> Result:
     if x.scale not in ROWS or any(a.scale is not None for a in use.operands() if a is not x):
         return of_constants(use.operands())
     shape = shape_of(x)
-    return Result(x.scale, Shape(None, out, 0, shape.sure)) if shape.axis == 0 and use.at_least(shape, ndim) else COUPLED
+    return (
+        Result(x.scale, Shape(None, out, 0, shape.sure, by_step=shape.by_step))
+        if shape.axis == 0 and use.at_least(shape, ndim)
+        else COUPLED
+    )
 
 
 def weighted_layer(ndims: tuple[int, ...], out: int | None, use: Use) -> Result:

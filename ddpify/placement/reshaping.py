@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 
 from ddpify.placement.shape import COUPLED, MISSING, NO_CLAIM, ROWS, UNKNOWN, Argument, Result, Shape, Use, broadcast, shape_of
-from ddpify.placement.transfer import JOINED, PARTS, REORDERED, WHOLE, Rule, of_constants, together
+from ddpify.placement.transfer import APART, JOINED, PARTS, REORDERED, STEPS, WHOLE, Rule, of_constants, together
 
 
 def _numbers(use: Use, *names: str) -> tuple[Argument, ...]:
@@ -158,7 +158,9 @@ def flatten(use: Use, x: Argument, shape: Shape) -> Result:
         return NO_CLAIM
     count = max(shape.dims - max(other - one, 0), 1)
     if one <= shape.axis <= other:
-        return Result(x.scale, Shape(None, count, one, shape.sure), REORDERED if other > one else frozenset())
+        by_step = shape.axis > one
+        marks = STEPS if by_step else REORDERED if other > one else frozenset()
+        return Result(x.scale, Shape(None, count, one, shape.sure, by_step=by_step), marks)
     return Result(x.scale, Shape(None, count, shape.axis - (other - one if other < shape.axis else 0), shape.sure))
 
 
@@ -171,10 +173,17 @@ def _flattened_from_front(use: Use, x: Argument, start: object, end: object) -> 
         use.shows.append((shape.base, end + 1 - shape.dims))
         within = start <= shape.axis <= end
         axis = start if within else shape.axis - (end - start if end < shape.axis else 0)
-        return Result(x.scale, shape.resized(start - end, axis), REORDERED if within and end > start else frozenset())
+        new = shape.resized(start - end, axis)._replace(by_step=start < shape.axis) if within else shape.resized(start - end, axis)
+        return Result(x.scale, new, _order(start, shape) if within and end > start else frozenset())
     if start > shape.axis:
         use.shows.append((shape.base, start + 1 - shape.dims))
-    return Result(x.scale, Shape(None, start + 1, min(start, shape.axis), shape.sure), REORDERED if start <= shape.axis else frozenset())
+    new = Shape(None, start + 1, min(start, shape.axis), shape.sure, by_step=start < shape.axis)
+    return Result(x.scale, new, _order(start, shape) if start <= shape.axis else frozenset())
+
+
+def _order(start: int, shape: Shape) -> frozenset[str]:
+    """How rows follow one another where the dimensions from `start` on are put in one, that of the samples among them."""
+    return STEPS if start < shape.axis else REORDERED
 
 
 @_of_rows
@@ -184,6 +193,8 @@ def unflatten(use: Use, x: Argument, shape: Shape) -> Result:
     side = use.side(shape, dim)
     if side is None or sizes is None:
         return NO_CLAIM
+    if side == 0 and shape.by_step:
+        return _steps_apart(x, sizes, shape.resized(len(sizes) - 1))
     if side == 0:
         return Result(x.scale, shape.resized(len(sizes) - 1), REORDERED) if sizes[0].literal == -1 or sizes[0].scale else NO_CLAIM
     return Result(x.scale, shape.resized(len(sizes) - 1, shape.axis + (len(sizes) - 1 if side < 0 else 0)))
@@ -203,6 +214,9 @@ def reshaped(use: Use) -> Result:
         return NO_CLAIM
     shape = shape_of(x)
     new = Shape(None, len(sizes), 0, shape.sure, len(sizes) > 1 and sizes[-1].literal == 1)
+    if shape.by_step and shape.axis == 0 and (_counts(sizes) != [0] or len(sizes) > (shape.ndim or 0)):
+        cut = not _counts(sizes) and _rest(sizes) == [0] and shape.ndim is not None and len(sizes) <= shape.ndim
+        return Result(x.scale, new._replace(by_step=True), PARTS) if cut else _steps_apart(x, sizes, new)
     first = shape.axis == 0 or (shape.axis == 1 and shape.front)
     return _samples_first(x, sizes, new) if first else _samples_behind(use, x, sizes, new)
 
@@ -239,14 +253,22 @@ def _samples_first(x: Argument, sizes: Sequence[Argument], new: Shape) -> Result
     return Result(x.scale, new, REORDERED)  # a batch size that is written out
 
 
+def _steps_apart(x: Argument, sizes: Sequence[Argument], new: Shape) -> Result:
+    """Rows that follow one another step by step, with a dimension for the steps in front of the samples again."""
+    counts = _counts(sizes)
+    apart = len(counts) == 1 and counts[0] > 0 and all(s.scale is None for i, s in enumerate(sizes) if i not in counts)
+    return Result(x.scale, new._replace(axis=new.axis + counts[0], by_step=False), APART) if apart else NO_CLAIM
+
+
 def _samples_behind(use: Use, x: Argument, sizes: Sequence[Argument], new: Shape) -> Result:
     """Rows in other sizes, where other dimensions stand in front of the samples."""
     shape, counts, n = shape_of(x), _counts(sizes), len(sizes)
     if len(counts) == 1:  # what is in front is taken to be as large as it was
         kept_in_front = counts[0] == shape.axis and all(s.literal != 1 for s in sizes[: shape.axis])
         return Result(x.scale, new._replace(axis=counts[0])) if kept_in_front else NO_CLAIM
-    in_one = _rest(sizes) == [0] and (n == 1 or (n == 2 and use.at_least(shape, shape.axis + 2)))  # all, or those in front and the samples
-    return Result(x.scale, new, REORDERED) if in_one else NO_CLAIM
+    own = n < 3 or all(s.literal is UNKNOWN for s in sizes[1:])  # `x.reshape(-1, *sizes)`: those of a sample; a number may be any
+    in_one = own and not counts and _rest(sizes) == [0] and (n == 1 or use.at_least(shape, shape.axis + n))  # all in front, and the samples
+    return Result(x.scale, new._replace(by_step=True), STEPS) if in_one else NO_CLAIM
 
 
 def as_other(use: Use) -> Result:
@@ -387,7 +409,7 @@ def stacked(use: Use) -> Result:
     if shape is None:
         return COUPLED
     found = unsqueeze(use.over(Argument(rows[0].scale, shape), Argument(literal=0) if dim is MISSING else dim))
-    return found if found.shape is None or len(items) == 1 else found._replace(shape=found.shape._replace(single=False, front=False))
+    return found if found.shape is None else found._replace(shape=found.shape._replace(single=False, front=False))  # a list may grow
 
 
 def _several(parts: Argument) -> bool:

@@ -42,7 +42,8 @@ class Shape(NamedTuple):
     of the samples is known, and not only the usual one. `single`: the last dimension has one entry, `front`: the first.
     `several`: a tuple of such tensors (None: it may be one).
     `uniform`: a constant whose rows are all the same. `places`: what the places of the samples in their rank's share are numbered by.
-    `packed`: sequences in one PackedSequence, whose `data`, its first entry, has the steps of all of them.
+    `packed`: sequences in one PackedSequence, whose `data`, its first entry, has the steps of all of them. `by_step`: there are rows of
+    several steps, one step after another, each with one row of every sample.
     """
 
     base: Hashable | None = None
@@ -55,6 +56,7 @@ class Shape(NamedTuple):
     uniform: bool = False
     places: bool = False
     packed: bool = False
+    by_step: bool = False
 
     @property
     def ndim(self) -> int | None:
@@ -72,6 +74,7 @@ class Shape(NamedTuple):
             uniform=False,
             places=False,
             packed=False,
+            by_step=self.by_step and axis in (None, self.axis),
         )
 
     def steps(self) -> Shape:
@@ -100,6 +103,7 @@ class Argument(NamedTuple):
 class Result(NamedTuple):
     """What an operation gives. `marks`: "coupled" where samples meet, "reordered" where rows are in another order or several make a sample,
     "parts" where each sample is cut into rows that follow one another, "whole samples" where such rows make one row for each again,
+    "steps" where rows follow one another step by step, "steps apart" where the steps have a dimension of their own again,
     "joined" where the rows of several tensors follow one another.
 
     `parts` are the results of one that gives a tuple of different ones. The claim holds where `needs` are met; `shows` are the numbers
@@ -195,7 +199,7 @@ def broadcast(rows: Iterable[Argument], others: Iterable[Argument]) -> Shape | N
     """
     shapes = [shape_of(r) for r in rows]
     bases = {s.base for s in shapes}
-    first = next((s for s in shapes if s.base is None), shapes[0])
+    first = next((s for s in shapes if s.base is None), shapes[0])._replace(by_step=any(s.by_step for s in shapes))
     single, front = all(s.single for s in shapes), all(s.front for s in shapes)
     if len(bases) > 1:
         return first._replace(several=False, single=single, front=front) if len({s.axis for s in shapes}) == 1 else None

@@ -23,7 +23,7 @@ _OPS: dict[Scale, Op] = {
 
 def is_rows(value: Value, several: bool = False) -> bool:
     """Whether a value is a tensor with one row for each sample in its first dimension; with `several`, or that many one after another."""
-    if any(map(value.of_kind, ("reordered", "ordered", "decided"))) or (value.of_kind("parts") and not several):
+    if any(map(value.of_kind, ("reordered", "steps", "ordered", "decided"))) or (value.of_kind("parts") and not several):
         return False
     first = value.shape is None or (value.shape.axis == 0 and not value.shape.places)
     return value.scale == "sample" and first and not value.objs
@@ -47,7 +47,7 @@ def placement(value: Value, sharded: Collection[object]) -> Placement:
 
 def _of_batch(value: Value, sources: frozenset[object]) -> Placement:
     if value.scale == "sample":
-        return Shard(sources, None if any(map(value.of_kind, ("reordered", "ordered", "parts"))) else 0)
+        return Shard(sources, None if any(map(value.of_kind, ("reordered", "steps", "ordered", "parts"))) else 0)
     if value.scale in _OPS:
         return Partial(_OPS[value.scale], sources)
     return Unknown()

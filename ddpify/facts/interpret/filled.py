@@ -134,7 +134,7 @@ class _Passes:
         if not (isinstance(first, ast.Name) and first.id in self.targets and isinstance(node.value, ast.Name)):
             return False
         rows = self.run.lookup(node.value.id)
-        return rows.scale == "sample" and not any(map(rows.of_kind, ("parts", "joined", "reordered")))
+        return rows.scale == "sample" and not any(map(rows.of_kind, ("parts", "joined", "reordered", "steps")))
 
     @staticmethod
     def _is_of(node: ast.AST, own: set[str]) -> bool:

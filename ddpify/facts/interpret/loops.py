@@ -327,7 +327,7 @@ def _reads(test: ast.expr, whole: ast.Name) -> bool:
 
 def _are_no_rows(value: Value) -> bool:
     """Whether a value depends on the batch, and its entries are not of one sample after another."""
-    return value.scale not in (None, "sample") or any(map(value.of_kind, ("parts", "joined", "reordered")))
+    return value.scale not in (None, "sample") or any(map(value.of_kind, ("parts", "joined", "reordered", "steps")))
 
 
 def per_sample(run: Interpreter, over: Value, numbered: bool = True) -> bool:

@@ -285,7 +285,7 @@ def _rows(context: Context, node: ast.Call) -> list[ast.expr]:
         value = context.facts.after.value(given)
         if any(is_foreign(context.facts.after.attribute(loader, "collate_fn")) for loader in value.batches()):
             return []  # what there is of it may be no tensor, or have nothing that could be shared out
-        made = value.scale in _MADE_OF_ROWS or any(map(value.of_kind, ("ordered", "reordered")))
+        made = value.scale in _MADE_OF_ROWS or any(map(value.of_kind, ("ordered", "reordered", "steps")))
         if is_rows(value, several=True) or (value.batches() and not value.objs and made):
             out.append(given)
         elif any(v.batches() or any(map(v.of_kind, _OF_A_BATCH)) for v in with_entries([value])):
