@@ -231,7 +231,54 @@ for epoch in range(3):
     print("fit", epoch, round(total / len(feed), 6))
 torch.save({"net": net.state_dict(), "ema": ema.ema.state_dict()}, "both.pt")
 """
+_CRF = {"torchcrf.py": (template_dir() / "library" / "torchcrf.py").read_text()}
+_WITH_CRF = """
+from torchcrf import CRF
+
+
+class Tagger(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scores = nn.Linear(2, 3)
+        self.crf = CRF(3, batch_first=True)
+
+    def forward(self, rows, tags=None, mask=None):
+        scores = self.scores(rows.view(len(rows), 4, 2))
+        if tags is None:
+            return self.crf.decode(scores, mask=mask)
+        return -self.crf(scores, tags, mask=mask{reduction})
+
+
+torch.manual_seed(0)
+tags = (torch.arange(len(x) * 4).view(-1, 4) * y.view(-1, 1)) % 3
+mask = torch.arange(4).view(1, 4) < 2 + torch.arange(len(x)).view(-1, 1) % 3
+feed = DataLoader(TensorDataset(x[:36], tags[:36], mask[:36]), batch_size=6, shuffle=True)
+model = Tagger()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
+for epoch in range(3):
+    model.train()
+    for rows, kinds, kept in feed:
+        loss = model(rows, kinds, kept)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    model.eval()
+    right = 0
+    with torch.no_grad():
+        for found, wanted in zip(model(x[36:], mask=mask[36:]), tags[36:].tolist()):
+            right += sum(one == other for one, other in zip(found, wanted))
+    print("tagged", epoch, right)
+"""
 _OF_SOURCE = {
+    "a conditional random field, of whose losses the sum is taken": Script(
+        _WITH_CRF.replace("{reduction}", ""), ("tagged",), stand_ins=_CRF
+    ),
+    "a conditional random field, of whose losses the mean is taken": Script(
+        _WITH_CRF.replace("{reduction}", ', reduction="mean"'), ("tagged",), stand_ins=_CRF
+    ),
+    "a conditional random field, of whose losses the mean of the steps is taken": Script(
+        _WITH_CRF.replace("{reduction}", ', reduction="token_mean"'), ("tagged",), stand_ins=_CRF
+    ),
     "a package whose scaler goes backward and steps": Script(_WITH_SCALER, ("fit",), stand_ins=_TIMM, apart=("prints",)),
     "a package whose meters, losses and averages of weights are known as source": Script(_WITH_TIMM, ("fit",), stand_ins=_TIMM),
 }

@@ -97,3 +97,20 @@ def test_an_average_of_weights_is_the_packages(source: dict[str, object], name: 
         for average in averages:
             average.update(model)
     assert torch.allclose(averages[0].module.weight, averages[1].module.weight)
+
+
+@pytest.mark.parametrize("batch_first", [True, False])
+def test_a_conditional_random_field_is_the_packages(batch_first: bool) -> None:
+    package = pytest.importorskip("torchcrf", reason="pip install ddpify[test-ecosystem]")
+    source: dict[str, object] = {}
+    exec((template_dir() / "library" / "torchcrf.py").read_text(), source)
+    mine, theirs = source["CRF"](5, batch_first), package.CRF(5, batch_first)  # type: ignore[operator]
+    mine.load_state_dict(theirs.state_dict())
+    scores, tags, mask = torch.randn(6, 8, 5), torch.randint(0, 5, (6, 8)), torch.arange(8) < torch.tensor([[8], [3], [1], [5], [2], [8]])
+    if not batch_first:
+        scores, tags, mask = scores.transpose(0, 1), tags.T, mask.T
+    for reduction in ("none", "sum", "mean", "token_mean"):
+        for kept in (mask, None):
+            losses = [crf(scores, tags, mask=kept, reduction=reduction) for crf in (mine, theirs)]
+            assert torch.allclose(*losses, atol=1e-5)
+    assert mine.decode(scores, mask) == theirs.decode(scores, mask)

@@ -19,6 +19,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from ddpify.edits import Edit, InsertAfter, InsertBefore, Replace
 from ddpify.facts import disk, library
 from ddpify.facts.disk import Paths, Touch
+from ddpify.facts.library import files as library_files
 from ddpify.facts.model import NOTHING, Call, Class, Func, Value, join
 from ddpify.facts.tree import calls_in, last_name, names_read, same, walked
 from ddpify.records import dataclass
@@ -163,7 +164,9 @@ EXAMPLES: tuple[Example, ...] = (
 )  # fmt: skip
 
 
-_READERS = frozenset("load open imread fromfile memmap read_csv read_pickle read_image loadtxt loadmat File".split())
+_READERS = frozenset("load open imread fromfile memmap File dcmread VideoReader VideoCapture read_video zarr".split()).union(
+    path.rpartition(".")[2] for path, rows in library_files.FUNCTIONS.items() for row in rows if row.kind == "read"
+)
 
 
 @dataclass(frozen=True, eq=False)
