@@ -4352,6 +4352,7 @@ SCRIPTS["messages to a server, by post and by a package"] = Script(
     import postbox
     import requests
     import smtplib
+    from postbox import notify
 
 
     def tell(text):
@@ -4391,6 +4392,7 @@ SCRIPTS["messages to a server, by post and by a package"] = Script(
         tell(f"epoch {epoch}")
         bot.say(f"epoch {epoch}")
         requests.get("https://example.org/tell", params={"text": "alive"})
+        notify("alive")
     mail("training", " is done")
     """,
     stand_ins={
@@ -4422,6 +4424,11 @@ class SMTP_SSL:
         pass
 """,
         "postbox.py": """
+def notify(text):
+    with open("noted.txt", "a") as file:
+        file.write(text)
+
+
 class Box:
     def __init__(self, key):
         self.key = key

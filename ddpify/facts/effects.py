@@ -45,7 +45,9 @@ def effect(call: Call) -> rows.Effect | None:
     of_functions = (_effect_of(o.path, call) for o in call.func.objs if isinstance(o, Ext))
     of_objects = (_effect_of_object(o) for o in call.func.objs if isinstance(o, (Method, Part)))
     found = next((each for each in (*of_functions, *of_objects) if each is not None), None)
-    return found if found is not None or not isinstance(call.node.func, ast.Attribute) else _effect_of_name(call)
+    if found is not None or not isinstance(call.node.func, ast.Attribute):
+        return found or ("file" if _sends(call) else None)
+    return _effect_of_name(call)
 
 
 def _effect_of_object(func: Method | Part) -> rows.Effect | None:
@@ -97,9 +99,10 @@ def saves_itself(call: Call) -> bool:
 
 
 def _sends(call: Call) -> bool:
-    """Whether `x.send_message(text)` sends a text: a method of an object of a package that nobody described."""
-    roots = {root.path.partition(".")[0] for o in call.func.objs if (root := maker(o)) is not None and root.cls is None}
-    if not roots or not rows.SENDS.match(call.method) or roots & (rows.DESCRIBED | sys.stdlib_module_names):
+    """Whether `x.send_message(text)` sends a text: a method, or a function, of a package that nobody described."""
+    made = [o if isinstance(o, Ext) else maker(o) for o in call.func.objs]
+    roots = {o.path.partition(".")[0] for o in made if isinstance(o, Ext) or (o is not None and o.cls is None)}
+    if not roots or not rows.SENDS.match(call.method) or roots & (rows.DESCRIBED | sys.stdlib_module_names | {"mpi4py"}):
         return False
     given = (*call.args, *call.keywords.values())
     return bool(given) and all(v.scale is None and v.shape is None and not v.batches() for v in given)

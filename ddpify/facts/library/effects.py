@@ -129,7 +129,7 @@ WRITING_METHODS = WRITTEN_TO_PATHS.union(
 )
 HANDLE_METHODS = frozenset(("write", "writelines", "writerow", "writerows"))
 DUMPS = frozenset(("json.dump", "yaml.dump", "yaml.safe_dump", "pickle.dump"))
-SAVES = re.compile(r"(save|write|dump|export)(_|$)")  # what functions of packages that nobody described are called that write files
+SAVES = re.compile(r"(save|write|dump)(_|$)")  # what functions of packages that nobody described are called that write files
 DESCRIBED = frozenset("argparse collections json logging math numpy os pathlib random re shutil sys time torch warnings".split())
 KEEPING = frozenset("save_for_backward save_hyperparameters save_for_forward".split())  # in memory
 PATH_METHODS = frozenset(("write_text", "write_bytes", "touch", "unlink", "symlink_to", "hardlink_to"))

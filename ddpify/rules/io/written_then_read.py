@@ -165,7 +165,10 @@ EXAMPLES: tuple[Example, ...] = (
 
 
 _READERS = frozenset("load open imread fromfile memmap File dcmread VideoReader VideoCapture read_video zarr".split()).union(
-    path.rpartition(".")[2] for path, rows in library_files.FUNCTIONS.items() for row in rows if row.kind == "read"
+    path.rpartition(".")[2]
+    for path, rows in library_files.FUNCTIONS.items()
+    for row in rows
+    if row.kind == "read" and not path.startswith(("os.", "shutil."))
 )
 
 
