@@ -1942,4 +1942,65 @@ SCRIPTS |= {
             '"optimizer": "sgd", "rate": {"lr": 0.1}}'
         },
     ),
+    "parameters by name and number of a model that an object keeps before and after it is wrapped": Script(
+        """
+        import sys
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.features, self.head = nn.Sequential(nn.Linear(8, 6), nn.Tanh()), nn.Linear(6, 2)
+
+            def forward(self, rows):
+                return self.head(self.features(rows))
+
+
+        class Mask:
+            def __init__(self, model):
+                self.model = model
+                self.kept = {}
+
+            def choose(self):
+                for number, item in enumerate(self.model.named_parameters()):
+                    if item[1].dim() == 2:
+                        self.kept[number] = (item[1].data.abs() > 0.05).float()
+
+            def apply(self):
+                for number, weights in enumerate(self.model.parameters()):
+                    if number in self.kept:
+                        weights.data = weights.data * self.kept[number]
+
+
+        def left(net):
+            with torch.no_grad():
+                return (net(x).argmax(1) == y).float().mean().item()
+
+
+        net = Net()
+        if "--deep" in sys.argv:
+            net.features = nn.DataParallel(net.features)
+        else:
+            net = nn.DataParallel(net)
+        mask = Mask(net)
+        mask.choose()
+        mask.model = net
+        mask.apply()
+        net = mask.model
+        print(f"left {left(net):.4f}")
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+                loss = F.cross_entropy(net(rows), kinds)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            mask.model = net
+            mask.choose()
+            mask.apply()
+            net = mask.model
+            print(f"left {left(net):.4f}")
+        """,
+        same=("left",),
+    ),
 }

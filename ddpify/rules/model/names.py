@@ -418,14 +418,15 @@ def _attribute(context: Context, node: ast.Attribute) -> Iterator[Change | Findi
             yield from _unprefixed_keys(context, node)
     elif node.attr in _SAME and not (node.attr not in _REACHED and _is_own(context, node)):
         return
+    elif wrapped is None and node.attr in library.NAMING_METHODS and facts.before.value(node.value).kinds() & library.WRAPPERS:
+        yield from [_prefixed_names(context, node)] if prefixed else []  # with a wrapper of its own, the script has the names of that
     elif wrapped is None:
         if not isinstance(node.value, ast.IfExp) and not (keys and _is_chosen_by_callers(context, node)):  # the script says which
             yield _either(context, node.value, prefixed)
     elif keys and prefixed and not _in_unwrapped_branch(context, node.value):
         yield _prefixed_keys(context, node)
     elif node.attr in library.NAMING_METHODS and prefixed and not optional_wraps.is_optional(facts, facts.before.value(node.value)):
-        why = f"names keep the `module.` prefix that DataParallel gave them; `.module.{node.attr}()` gives plain ones"
-        yield context.manual(CODE, node, why, level=Safety.NOTE)
+        yield _prefixed_names(context, node)
     else:
         yield _model_of(
             context,
@@ -433,6 +434,12 @@ def _attribute(context: Context, node: ast.Attribute) -> Iterator[Change | Findi
             node.value,
             "DDP hides the model's attributes and adds `module.` to the keys of its state dict: use the model inside",
         )
+
+
+def _prefixed_names(context: Context, node: ast.Attribute) -> Finding:
+    """What is said of names that a wrapper gives, as the original's did."""
+    why = f"names keep the `module.` prefix that DataParallel gave them; `.module.{node.attr}()` gives plain ones"
+    return context.manual(CODE, node, why, level=Safety.NOTE)
 
 
 def _reads_wrapper(context: Context, node: ast.Attribute) -> bool:
