@@ -1596,3 +1596,34 @@ SCRIPTS["an optimizer of the script's that goes through the named modules of a s
             optimizer.step()
     """
 )
+SCRIPTS["a penalty on the slope by real rows, of a network that may give its features, too"] = Script(
+    """
+    class Judge(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body, self.head = nn.Sequential(nn.Linear(8, 6), nn.Tanh()), nn.Linear(6, 1)
+
+        def forward(self, rows, features=False):
+            inner = self.body(rows)
+            return (self.head(inner).squeeze(1), inner) if features else self.head(inner).squeeze(1)
+
+
+    loader = DataLoader(TensorDataset(x[:40]), batch_size=8, shuffle=True)
+    judge, maker = Judge(), nn.Linear(8, 8)
+    judging = torch.optim.Adam(judge.parameters(), lr=0.01)
+    making = torch.optim.Adam(maker.parameters(), lr=0.01)
+    for epoch in range(2):
+        for (rows,) in loader:
+            judging.zero_grad()
+            made = maker(rows.flip(1))
+            rows.requires_grad_(True)
+            score = judge(rows)
+            slope = torch.autograd.grad(score.sum(), rows, create_graph=True)[0]
+            loss = F.softplus(-score).mean() + F.softplus(judge(made.detach())).mean() + 5 * slope.pow(2).sum(1).mean()
+            loss.backward()
+            judging.step()
+            making.zero_grad()
+            F.softplus(-judge(made)).mean().backward()
+            making.step()
+    """
+)

@@ -327,7 +327,8 @@ def evaluate_ifexp(run: Interpreter, node: ast.IfExp) -> Value:
             run.settings = settings | known_if(run, node.test, taken)
             parts.append(run.expression(part))
     run.settings = settings
-    expected = known_flag(run, node.test, settings=True) if all(map(is_number, parts)) else None
+    tuples = {any(isinstance(o, Tup) for o in part.objs) for part in parts}
+    expected = known_flag(run, node.test, settings=True) if all(map(is_number, parts)) or len(tuples) == 2 else None
     if expected is not None and len(parts) == 2:
         return parts[0 if expected else 1]
     chosen, decides = join(parts), _deciding(test) if len(parts) == 2 else frozenset()
