@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from ddpify.edits import Edit, InsertBefore, Replace
 from ddpify.facts import library
 from ddpify.facts.effects import file_writes
-from ddpify.facts.model import NOTHING, Decision, Tup, Value
+from ddpify.facts.model import NOTHING, Decision, Lit, New, Tup, Value
 from ddpify.facts.tree import calls_in, inside, last_name, same
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
@@ -246,8 +246,16 @@ def _agreed(
     level: Safety = Safety.SAFE,
 ) -> Change:
     """The change by which all ranks answer a test alike: a helper is asked, if the numbers that it reads are not reduced."""
-    by_helper = (Replace(node.test, f"{context.names[helper]}({{0}})", (node.test,)),)
+    asked = "bool({0})" if _may_be_held(context, node.test) else "{0}"
+    by_helper = (Replace(node.test, f"{context.names[helper]}({asked})", (node.test,)),)
     return Change(CODE, why, context.tree.shown, node, tuple(edits) or by_helper, level=level, needs=(helper,), replicated_branches=(node,))
+
+
+def _may_be_held(context: Context, test: ast.expr) -> bool:
+    """Whether a test may be something else than a number or a flag, of which it asks whether anything is in it."""
+    run, parts = context.facts.after, test.values if isinstance(test, ast.BoolOp) else [test]
+    objs = [o for part in parts if not isinstance(part, (ast.Compare, ast.UnaryOp)) for o in run.value(part).objs]
+    return any(isinstance(o, (New, Tup)) or (isinstance(o, Lit) and not isinstance(o.value, (bool, int, float))) for o in objs)
 
 
 def _broken(test: ast.expr) -> bool:

@@ -134,10 +134,11 @@ def _steering(context: Context) -> Iterator[Value]:
 
 def _of_epochs(context: Context) -> Iterator[Value]:
     """What is drawn for many batches, and goes into their losses: a temperature of each epoch."""
-    batches = _batch_loops(context)
-    for node in {n for trained in context.facts.loops for n in trained.loss.of_kind("drawn")}:
-        if not any(loop.node in batches for call in context.facts.after.calls(node) for loop in call.loops):
-            yield Value(frozenset(), frozenset((Origin("drawn", node),)))
+    for trained in context.facts.loops:
+        steps = {loop.node for loop in trained.backward.loops[-1:]}
+        for node in trained.loss.of_kind("drawn"):
+            if steps and not any(loop.node in steps for call in context.facts.after.calls(node) for loop in call.loops):
+                yield Value(frozenset(), frozenset((Origin("drawn", node),)))
 
 
 def _of_whole_batches(context: Context) -> Iterator[Value]:
