@@ -3484,3 +3484,32 @@ SCRIPTS["a total over the batch and a penalty that a layer keeps"] = Script(
             optimizer.step()
     """
 )
+SCRIPTS["targets that a mask turns into what the loss says that it ignores"] = Script(
+    """
+    def lost(scores, kinds, mask):
+        criterion = nn.CrossEntropyLoss()
+        kinds = torch.where(mask.view(-1) == 1, kinds.view(-1), torch.tensor(criterion.ignore_index).type_as(kinds))
+        return criterion(scores.view(-1, 2), kinds)
+
+
+    class Tagger(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body, self.head = nn.Linear(2, 6), nn.Linear(6, 2)
+
+        def forward(self, rows, kinds, mask):
+            scores = self.head(self.body(rows).tanh())
+            return scores, lost(scores, kinds, mask)
+
+
+    net = Tagger()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    data = TensorDataset(x[:40].view(40, 4, 2), (x[:40].view(40, 4, 2).sum(2) > 0).long(), (x[:40, :4] > -0.5).long())
+    for epoch in range(3):
+        for rows, kinds, mask in DataLoader(data, batch_size=8, shuffle=True):
+            optimizer.zero_grad()
+            _, loss = net(rows, kinds, mask)
+            loss.backward()
+            optimizer.step()
+    """
+)

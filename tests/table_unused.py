@@ -665,6 +665,8 @@ SCRIPTS: dict[str, Script] = {
 # where a part may be left out by a step
 RESTING = frozenset(
     [
+        "features without gradients, chosen by a flag",
+        "a bias that moves in the first steps alone",
         "a teacher that a setting brings, and whose outputs are detached later",
         "a second head of which only how many rows there are is asked",
         "a second head of which only numbers without gradient are taken",
@@ -921,5 +923,59 @@ SCRIPTS |= {
     ),
     "a second head that is trained in every step, beside more of it in some": _second_head(
         "loss = loss + second.pow(2).mean()\nif epoch > 0:\n    loss = loss + F.cross_entropy(second, kinds)"
+    ),
+    "features without gradients, chosen by a flag": Script(
+        """
+        import sys
+
+
+        class Probe(nn.Module):
+            def __init__(self, body, pooled):
+                super().__init__()
+                self.body, self.head, self.pooled = body, nn.Linear(6, 2), pooled
+
+            def forward(self, rows):
+                with torch.no_grad():
+                    out = self.body(rows)
+                    if self.pooled:
+                        out = out.relu()
+                    else:
+                        out = out.tanh()
+                return self.head(out)
+
+
+        def chosen(wide):
+            if wide:
+                return nn.Sequential(nn.Linear(8, 12), nn.Linear(12, 6))
+            return nn.Linear(8, 6)
+
+
+        model = Probe(chosen(len(sys.argv) > 3), len(sys.argv) > 4)
+        """
+        + TRAIN
+    ),
+    "a bias that moves in the first steps alone": Script(
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.white, self.head = nn.Linear(8, 6), nn.Linear(6, 2)
+                self.white.weight.requires_grad = False
+
+            def forward(self, rows, shifts):
+                bias = self.white.bias
+                return self.head(F.linear(rows, self.white.weight, bias if shifts else bias.detach()).relu())
+
+
+        net = Net()
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        step = 0
+        for epoch in range(3):
+            for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+                optimizer.zero_grad()
+                F.cross_entropy(net(rows, step < 4), kinds).backward()
+                optimizer.step()
+                step += 1
+        """
     ),
 }

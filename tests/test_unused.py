@@ -91,6 +91,24 @@ LIBRARY = {
         True,
         False,
     ),
+    "the states, and sizes of two dimensions": (
+        TRANSFORMERS,
+        NET.format(made='BertModel.from_pretrained("bert")', used="self.net(x)[0][: x.shape[1]]").replace(
+            "        return", "        rows, columns = x.size()\n        states, _ = self.net(x)\n        return"
+        ),
+        True,
+        False,
+    ),
+    "one of both, by a flag": (
+        TRANSFORMERS,
+        NET.format(made='BertModel.from_pretrained("bert")', used="self.taken(self.net(x))").replace(
+            "    def forward",
+            "    def taken(self, out):\n        if self.pools:\n            return out.pooler_output\n"
+            "        return out.last_hidden_state[:, 0]\n\n    def forward",
+        ),
+        True,
+        False,
+    ),
     "the pooled state": (
         TRANSFORMERS,
         NET.format(made='BertModel.from_pretrained("bert")', used="self.net(x).pooler_output"),

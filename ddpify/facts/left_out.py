@@ -37,7 +37,7 @@ def _left_out(run: Run, model: TrainedModel, loop: TrainingLoop) -> Iterator[Lef
                 used = [frozenset().union(*used)]
             detached = _detached(run, parts, loop)
             uses.by_condition -= detached  # whichever of them was built, no gradient reaches it
-            unused = (parts - used[0].intersection(*used[1:])) | detached
+            unused = (parts - used[0].intersection(*used[1:])) | detached | (parts & uses.detached)
             yield from ((obj, part, uses) for part in unused)
 
 

@@ -27,6 +27,7 @@ class Uses:
         self.known: dict[Obj, Parts] = {}
         self.busy: set[Obj] = set()
         self.by_condition: set[Obj] = set()  # what is used under a condition that is the same at every step
+        self.detached: set[Obj] = set()  # layers of which a forward detaches a parameter: it has no gradient there
         self.running: set[tuple[ast.AST, Obj]] = set()
 
     def called(self, obj: Obj) -> Parts:
@@ -163,7 +164,8 @@ class _Body:
     def ungraded(self, body: list[ast.stmt], used: Parts) -> Parts | None:
         """What is used once `body` has run without gradients: nothing of what it mentions."""
         kept = {**self.pending, **{name: NO_PARTS for s in body for name in _stored(s)}}
-        end, self.pending = self.block(body, used), kept
+        chosen = set(self.uses.by_condition)
+        end, self.pending, self.uses.by_condition = self.block(body, used), kept, chosen
         return used if end is not None else None
 
     def keep(self, name: str, value: ast.expr) -> Parts:
@@ -248,7 +250,8 @@ class _Body:
                 return chosen or NO_PARTS
             case ast.ListComp() | ast.GeneratorExp() | ast.SetComp() | ast.DictComp():
                 return self.comprehension(node)
-            case ast.Call(func=ast.Attribute(attr="detach")):
+            case ast.Call(func=ast.Attribute(value=of, attr="detach")):
+                self.uses.detached |= self.parameter(of)
                 return NO_PARTS
             case ast.Call():
                 own = self.call(node)
@@ -268,6 +271,10 @@ class _Body:
         if isinstance(node, ast.Attribute):
             return self.attribute(node)
         return NO_PARTS if isinstance(node, ast.Name) else None
+
+    def parameter(self, node: ast.expr) -> Parts:
+        """The layers or parameters that an expression names, or a name holds; nothing for what is computed."""
+        return self.mentioned(node) if isinstance(node, (ast.Name, ast.Attribute)) else NO_PARTS
 
     def attribute(self, node: ast.Attribute) -> Parts | None:
         """The same of an attribute that is no module: what a property runs, or what computed the object."""

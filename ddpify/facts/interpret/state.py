@@ -41,6 +41,7 @@ from ddpify.facts.recording import Log, Recording, Seen, merge
 from ddpify.project import Project, SourceFile
 
 _BUILTINS = frozenset(dir(builtins))
+_SAYING = (ast.UnaryOp, ast.Attribute, ast.Name)  # what may say that targets are ignored
 STARS = "[stars]"  # of a module: the libraries of which it imports all names
 State = tuple[dict[str, Value] | None, Version]
 ELEMENT = "[]"  # what any element of a container is
@@ -314,17 +315,11 @@ class Interpreter(ABC):
         return self.hooks.get(obj, {})
 
     def ignores(self) -> bool:
-        """Whether the project writes -100, the target that a cross entropy ignores of itself."""
+        """Whether targets of the project may be -100, which a cross entropy ignores of itself: it is written, read, or a collator puts it."""
         key = ("ignores", self.project.entry.tree)
         if key not in self.project.memo:
-            self.project.memo[key] = any(
-                isinstance(n.op, ast.USub)
-                and isinstance(n.operand, ast.Constant)
-                and n.operand.value == 100
-                and type(n.operand.value) is int
-                for file in (self.project.entry, *self.project.files.values())
-                for n in file.standing.of(ast.UnaryOp)
-            )
+            files = (self.project.entry, *self.project.files.values())
+            self.project.memo[key] = any(_may_be_ignored(n) for file in files for kind in _SAYING for n in file.standing.of(kind))
         return bool(self.project.memo[key])
 
     def is_network(self, obj: New | Part) -> bool:
@@ -501,3 +496,13 @@ def _join_into(into: dict[str, Value], other: Mapping[str, Value]) -> None:
             into[key] = value
         elif mine is not value:
             into[key] = mine | value
+
+
+def _may_be_ignored(node: ast.AST) -> bool:
+    """Whether an expression is -100, asks a loss which target it ignores, or names a collator of transformers that fills up labels."""
+    match node:
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=value)):
+            return value == 100 and type(value) is int
+        case ast.Attribute(attr=name, ctx=ast.Load()) | ast.Name(id=name):
+            return name.startswith("DataCollatorFor") or (name == "ignore_index" and isinstance(node, ast.Attribute))
+    return False

@@ -9,7 +9,7 @@ from ddpify.facts.held_parts import HeldParts
 from ddpify.facts.left_out import left_out
 from ddpify.facts.model import Class, New
 from ddpify.facts.runs import Run
-from ddpify.facts.tree import is_number, walked
+from ddpify.facts.tree import is_number, last_name, walked
 from ddpify.rules.context import Context
 
 # Models of transformers 5.23 whose last layer makes an output of its own of the first token's state.
@@ -39,7 +39,7 @@ def unused(context: Context, model: TrainedModel) -> bool:
 
 
 def _leaves_out(context: Context, model: TrainedModel, loop: TrainingLoop) -> bool:
-    """Whether a part of the model may be left out by the forwards that a backward goes back through."""
+    """Whether a part of the model may be left out, or detached, by the forwards that a backward goes back through."""
     return any(
         not (part in uses.by_condition and uses.held.optional(part, obj)) for obj, part, uses in left_out(context.facts.before, model, loop)
     )
@@ -53,7 +53,8 @@ def _without_pooler(context: Context, model: TrainedModel, obj: New) -> bool:
     if not pooled or any("add_pooling_layer" in c.keywords for o in pooled for c in run.calls(o.node)):
         return False
     readers = _classes_in(run, obj, set()) or [context.facts.tree_of(f).function(f) for f in model.forwards]
-    return not any(_may_take_pooled(n) for reader in readers for n in walked(reader))
+    encoders = frozenset(pooled)
+    return not any(_takes_pooled(context, n, encoders) for reader in readers for n in walked(reader))
 
 
 def _without_stages(context: Context, obj: New) -> bool:
@@ -75,13 +76,37 @@ def _with_bases(cls: Class) -> list[ast.AST]:
     return [cls.node, *(node for base in cls.bases for o in base.objs if isinstance(o, Class) for node in _with_bases(o))]
 
 
-def _may_take_pooled(node: ast.AST) -> bool:
-    """Whether a node may take the second output of an encoder: by its index, its name, or its place in a tuple."""
-    if isinstance(node, ast.Subscript):
-        return is_number(node.slice, 1)
-    if isinstance(node, ast.Assign):
-        return isinstance(node.targets[0], ast.Tuple) and isinstance(node.value, ast.Call)
-    return isinstance(node, ast.Attribute) and node.attr == "pooler_output"
+def _takes_pooled(context: Context, node: ast.AST, encoders: frozenset[New]) -> bool:
+    """Whether a node may take, in every step, the second output of an encoder: by its index, its name, or its place in a tuple."""
+    run = context.facts.before
+    match node:
+        case ast.Subscript(value=base, slice=index) if is_number(index, 1):
+            takes = not _is_shape(base)
+        case ast.Attribute(attr="pooler_output"):
+            takes = True
+        case ast.Assign(targets=[ast.Tuple(elts=[_, second, *_])], value=ast.Call() as call):
+            called = [o for c in run.calls(call) for o in run.unwrap(c.func)]
+            takes = not called or not encoders.isdisjoint(called)  # type: ignore[arg-type]
+            if isinstance(second, ast.Name):
+                reads = (n for n in walked(context.facts.tree_of(node).function(node)) if isinstance(n, ast.Name) and n.id == second.id)
+                takes = takes and any(isinstance(n.ctx, ast.Load) for n in reads)
+        case _:
+            return False
+    return takes and not _is_chosen(context, node)
+
+
+def _is_chosen(context: Context, node: ast.AST) -> bool:
+    """Whether a function comes to a node under a condition alone."""
+    tree = context.facts.tree_of(node)
+    within = set(walked(tree.function(node)))
+    return any(isinstance(up, (ast.If, ast.IfExp)) and up in within for up in tree.ancestors(node))
+
+
+def _is_shape(node: ast.expr) -> bool:
+    """Whether an expression is the sizes of a tensor."""
+    return "size" in (last_name(node.func) if isinstance(node, ast.Call) else "") or (
+        isinstance(node, ast.Attribute) and node.attr == "shape"
+    )
 
 
 def _conditional(context: Context, node: ast.AST) -> bool:
