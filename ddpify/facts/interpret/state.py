@@ -315,7 +315,7 @@ class Interpreter(ABC):
         return self.hooks.get(obj, {})
 
     def ignores(self) -> bool:
-        """Whether targets of the project may be -100, which a cross entropy ignores of itself: it is written, read, or a collator puts it."""
+        """Whether targets may be -100, which a cross entropy ignores of itself: the project writes or reads it, or a collator puts it."""
         key = ("ignores", self.project.entry.tree)
         if key not in self.project.memo:
             files = (self.project.entry, *self.project.files.values())

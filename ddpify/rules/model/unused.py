@@ -86,7 +86,7 @@ def _takes_pooled(context: Context, node: ast.AST, encoders: frozenset[New]) -> 
             takes = True
         case ast.Assign(targets=[ast.Tuple(elts=[_, second, *_])], value=ast.Call() as call):
             called = [o for c in run.calls(call) for o in run.unwrap(c.func)]
-            takes = not called or not encoders.isdisjoint(called)  # type: ignore[arg-type]
+            takes = not called or not encoders.isdisjoint(called)
             if isinstance(second, ast.Name):
                 reads = (n for n in walked(context.facts.tree_of(node).function(node)) if isinstance(n, ast.Name) and n.id == second.id)
                 takes = takes and any(isinstance(n.ctx, ast.Load) for n in reads)
