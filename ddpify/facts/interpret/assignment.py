@@ -415,6 +415,8 @@ def unpack(run: Interpreter, value: Value, targets: list[ast.expr]) -> list[Valu
             parts = [*obj.items, *([obj.rest or NOTHING] * (len(targets) - len(obj.items)))]
         elif isinstance(obj, New) and all((obj, str(i)) in run.memory for i in range(len(targets))):
             parts = [run.memory[obj, str(i)] for i in range(len(targets))]
+        elif isinstance(obj, New) and obj.path == library.GRAPHS:  # of samples that are several graphs: a batch of each
+            parts = [Value(frozenset((obj,)), value.origins)] * len(targets)
         elif obj is None and value.of_kind("labelled"):
             parts = [library.output_of(value, "")] * len(targets)
             parts[0] = library.first_output_of(value) if star != 0 else parts[0]

@@ -19,6 +19,7 @@ from ddpify.placement.shape import Shape
 if TYPE_CHECKING:
     from ddpify.facts.interpret.state import Interpreter
 
+GRAPHS = "torch_geometric.data.Batch"
 _OF_NODES = ("x", "pos", "z", "edge_index", "edge_attr", "edge_weight")  # rows of nodes or edges, of which graphs have different numbers
 _LAYERS = frozenset(
     f"torch_geometric.nn.{home}{name}"
@@ -42,7 +43,7 @@ def batch_of_graphs(run: Interpreter, loader: New) -> Value | None:
         return None
     around, origins = loader.path == paths.NODE_LOADER, frozenset((Origin("batch", loader),))
     of_nodes = origins | {Origin("sampled", loader)} if around else origins  # other ranks may have some of these nodes, too
-    graphs = run.objects.new("torch_geometric.data.Batch", loader.node, loader.stack)
+    graphs = run.objects.new(GRAPHS, loader.node, loader.stack)
     for name in (*_OF_NODES, *(("y", "n_id") if around else ())):
         run.memory[graphs, name] = Value(frozenset(), of_nodes, "chosen", Shape(loader.node, several=None))
     edges = run.memory[graphs, "edge_index"]
