@@ -1492,6 +1492,12 @@ MODELS = {
         "for ids in DataLoader(torch.arange(640), batch_size=32, shuffle=True):\n"
         "    words(ids).square().mean().backward()\n    optimizer.step()\n",
     ),
+    "batch norm with a forward of its own": whole(
+        HEAD
+        + "\n\nclass Scaled(nn.BatchNorm1d):\n    def forward(self, rows):\n        return super().forward(rows) * 2\n\n\n"
+        + SET_UP.replace("nn.Linear(8, 1)", "nn.Sequential(nn.Linear(8, 8), Scaled(8), nn.Linear(8, 1))")
+        + LOOP
+    ),
     "a network in training mode that is not trained": whole(
         HEAD
         + SET_UP.replace("nn.Linear(8, 1)", NORMED)

@@ -929,7 +929,7 @@ SCRIPTS |= {
         import sys
 
 
-        class Probe(nn.Module):
+        class Net(nn.Module):
             def __init__(self, body, pooled):
                 super().__init__()
                 self.body, self.head, self.pooled = body, nn.Linear(6, 2), pooled
@@ -948,11 +948,8 @@ SCRIPTS |= {
             if wide:
                 return nn.Sequential(nn.Linear(8, 12), nn.Linear(12, 6))
             return nn.Linear(8, 6)
-
-
-        model = Probe(chosen(len(sys.argv) > 3), len(sys.argv) > 4)
         """
-        + TRAIN
+        + TRAIN.replace("Net()", "Net(chosen(len(sys.argv) > 3), len(sys.argv) > 4)")
     ),
     "a bias that moves in the first steps alone": Script(
         """

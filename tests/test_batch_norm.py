@@ -56,6 +56,7 @@ NORMS = [
     (WIDTH, False),
     ("self.sgd = torch.optim.SGD(self.parameters(), lr=0.1)\n        self.norm = nn.LayerNorm", False),
     ("nn.BatchNorm1d", True),
+    ("Norm", True),
     ("make_norm", True),
     (LOADED, True),
     ("kinds.get(choice, nn.LayerNorm)", False),
@@ -66,6 +67,8 @@ NORMS = [
 def test_settings_and_parameters_are_no_modules(tmp_path: Path, norm: str, synced: bool) -> None:
     head = "from elsewhere import make_norm\n" if norm == "make_norm" else "import importlib\nimport sys\n\nchoice = sys.argv[1]\n"
     head += "kinds = {}\n" + "from transformers import BertModel\n" * ("Bert" in norm)
+    if norm == "Norm":
+        head += "import torch.nn as nn\n\n\nclass Norm(nn.BatchNorm1d):\n    pass\n\n\n"
     made = norm if "self.norm" in norm else f"self.norm = {norm}"
     done = converted(Script(head + SCRIPT.format(norm=made)), tmp_path)
     assert ("convert_sync_batchnorm" in done.code) is synced

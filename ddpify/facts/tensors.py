@@ -210,11 +210,19 @@ def function(
     places = places and not found.marks >= JOINED
     if not places and name not in _SIZES_ONLY and _among_places(operands, named):
         found = COUPLED
+    if _is_of_unknown_rows(found, args):
+        found = found._replace(scale="other")
     value = value_of(run, found, node, origins, places)
     shape = _known_shape(name, node, args, value)
     if shape is value.shape and name not in _LEFT_BEHIND and name not in _UNGRADED:
         return value
     return Value(value.objs, _still_of(name, value.origins), value.scale, shape)
+
+
+def _is_of_unknown_rows(found: Result, args: Iterable[Value]) -> bool:
+    """Whether a loss is computed of what comes from a batch, of which it is not known whether it is rows of it."""
+    given = [v for v in args if v.of_kind("batch")]
+    return found.scale in ("mean", "sum", "weighted") and bool(given) and all(v.scale is None for v in given)
 
 
 def _is_beside_whole_samples(name: str, found: Result, args: Iterable[Value]) -> bool:
@@ -365,6 +373,8 @@ def module(
     if found is None:
         return None
     found, origins = COUPLED if orders.differ([*args, *keywords.values()]) else found, orders.kept(name, origins)
+    if _is_of_unknown_rows(found, args):
+        found = found._replace(scale="other")
     return value_of(run, COUPLED if name != "Identity" and _among_places(operands, named) else found, node, origins)
 
 

@@ -17,7 +17,7 @@ from ddpify.rules.base import Change, Finding, Safety
 from ddpify.rules.context import Context
 
 CODE = "DDP201"
-_NORMS = ("torch.nn.BatchNorm", "torch.nn.LazyBatchNorm")
+_NORMS = ("torch.nn.BatchNorm", "torch.nn.LazyBatchNorm", "torch.nn.modules.batchnorm.")
 # the models of torchvision and timm that have none
 _WITHOUT = ("vit", "swin", "convnext", "alexnet", "vgg", "squeezenet", "deit", "beit", "mixer", "cait")
 
@@ -33,9 +33,28 @@ def findings(context: Context, model: TrainedModel, statement: ast.stmt) -> Iter
             else "batch norm computes its statistics over each rank's samples, as DataParallel did over each device's",
             level=Safety.NOTE,
         )
+        if sync(context, model):
+            yield from _replaced(context, model, statement)
         if _forwards_twice(context, model):
             why = "this model runs twice before one backward call: with batch norm that needs torch 2.12 or newer"
             yield context.manual(CODE, statement, why, level=Safety.NOTE)
+
+
+def _replaced(context: Context, model: TrainedModel, statement: ast.stmt) -> Iterator[Finding]:
+    """The project's own classes of batch norm whose forward a SyncBatchNorm, put in their place, does not run."""
+    for cls in dict.fromkeys(o.cls for o in _modules_of(context, model.objs) if _is_own_norm(context, o) and isinstance(o, New)):
+        if cls is not None and context.facts.after.interpreter.find(cls, "forward") is not None:
+            why = (
+                f"`{cls.node.name}` has a forward of its own, which a SyncBatchNorm in its place does not run: the network would be another"
+            )
+            fix = "let it hold a batch norm layer in place of being one, or convert with --sync-bn off and each rank's own statistics"
+            yield context.manual(CODE, statement, why, fix)
+
+
+def _is_own_norm(context: Context, obj: Obj) -> bool:
+    """Whether an object is batch norm of a class of the project."""
+    bases = context.facts.after.interpreter.library_bases
+    return isinstance(obj, New) and obj.cls is not None and any(b.startswith(_NORMS) for b in bases(obj.cls))
 
 
 def of_untrained(context: Context) -> Iterator[Finding]:
@@ -123,7 +142,7 @@ def _runs_unknown(context: Context, obj: New | Part) -> bool:
 def _may_be_normed(context: Context, obj: New | Part) -> bool:
     """Whether a module is batch norm, or a library's model that may hold some."""
     path = getattr(obj, "path", "")
-    if path.startswith(_NORMS):
+    if path.startswith(_NORMS) or _is_own_norm(context, obj):
         return True
     own = isinstance(obj, New) and obj.cls is not None
     return not own and not path.startswith("torch.nn.") and path not in ("list", "dict", "tuple") and _batch_normed(context, obj)
