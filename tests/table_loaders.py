@@ -60,19 +60,32 @@ class Rows(torch.utils.data.IterableDataset):
         rows = torch.sin(torch.arange(192.0)).view(24, 8)
         return ((row, int(row.sum() > 0)) for row in rows.to(torch.get_default_dtype()))
 
+    def shuffle(self, size):
+        return self
+
+    def take(self, number):
+        return self
+
 
 def AG_NEWS():
     return Rows(), Rows()
 
 
-def load_dataset(name, split, streaming):
-    return Rows()
+def load_dataset(name, streaming, split=""):
+    return Rows() if split else {"train": Rows()}
 """
 _STREAMS = {
     "a package's streams, of which one trains": Script(
         _STREAMED.format(made="from torchtext.datasets import AG_NEWS\n\ndata, other = AG_NEWS()"),
         told=("DDP301",),
         stand_ins={"torchtext/__init__.py": "", "torchtext/datasets.py": _ROWS},
+    ),
+    "a part of a stream, shuffled": Script(
+        _STREAMED.format(
+            made="from datasets import load_dataset\n\ndata = load_dataset('rows', streaming=True)['train'].shuffle(9).take(24)"
+        ),
+        told=("DDP301",),
+        stand_ins={"datasets.py": _ROWS},
     ),
     "a data set that is asked for as a stream": Script(
         _STREAMED.format(made="from datasets import load_dataset\n\ndata = load_dataset('rows', split='train', streaming=True)"),

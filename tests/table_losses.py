@@ -3513,3 +3513,30 @@ SCRIPTS["targets that a mask turns into what the loss says that it ignores"] = S
             optimizer.step()
     """
 )
+SCRIPTS["texts that a tokenizer pads in what a lambda calls, and an average over the padding, too"] = Script(
+    """
+    class Words:
+        def __call__(self, texts, padding):
+            numbers = [[ord(letter) - 96 for letter in text] for text in texts]
+            longest = max(map(len, numbers)) if padding else 0
+            return torch.tensor([each + [0] * (longest - len(each)) for each in numbers])
+
+
+    words = Words()
+
+
+    def numbered(texts, asked):
+        return asked(texts, padding=True)
+
+
+    net = nn.Sequential(nn.Embedding(8, 6), nn.Linear(6, 8))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    texts = ["abcdefg"[: i % 5 + 2] for i in range(40)]
+    for epoch in range(3):
+        for numbers in DataLoader(texts, batch_size=8, shuffle=True, collate_fn=lambda texts: numbered(texts, words)):
+            optimizer.zero_grad()
+            scores = net(numbers[:, :-1])
+            F.cross_entropy(scores.reshape(-1, 8), numbers[:, 1:].reshape(-1)).backward()
+            optimizer.step()
+    """
+)

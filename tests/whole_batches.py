@@ -12,6 +12,7 @@ WHOLE = frozenset(
         "inputs drawn once, as many of them as the batch has rows",
         "a package's streams, of which one trains",
         "a data set that is asked for as a stream",
+        "a part of a stream, shuffled",
         "a pool of earlier images that others look into",
         "numbers of a batch that an object keeps, once for each of the labels in it as a set",
         "numbers of a batch that an object keeps, once for each of the numbers below its largest",

@@ -32,9 +32,10 @@ def shard(site: LoaderCall, dataset: ast.expr) -> Change | Finding:
 def is_stream(context: Context, data: Value) -> bool:
     """Whether data only yields."""
     is_a = context.facts.after.interpreter.is_a
+    of = data.objs or {owner for owner, _ in data.of_kind("method")}  # `stream.shuffle(...)`, `stream["train"].take(640)`
     return any(
         is_a(o, ITERABLE) or (_defines(context, o, "__iter__") and not _defines(context, o, "__getitem__")) or _streamed(context, o)
-        for o in data.instances() | {_root(o) for o in data.objs if isinstance(o, Part)}
+        for o in data.instances() | {_root(o) for o in of if isinstance(o, (New, Part))}
         if isinstance(o, New)
     )
 

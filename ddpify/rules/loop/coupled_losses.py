@@ -298,18 +298,36 @@ def is_of_whole_batch(loss: Value) -> bool:
 def pads(context: Context, loss: Value) -> bool:
     """Whether a loader pads its batches: each rank's then have their own length."""
     run = context.facts.after
-    return any(_pads(o) for loader in loss.of_kind("batch") for o in run.attribute(loader, "collate_fn").objs)
+    return any(_pads(run, o) for loader in loss.of_kind("batch") for o in run.attribute(loader, "collate_fn").objs)
 
 
-def _pads(collate: Obj) -> bool:
-    """Whether a collate function pads, by the names of what it calls or the lengths of what it makes."""
-    if isinstance(collate, New):
-        return "Padding" in collate.path or (collate.cls is not None and _calls_padding(collate.cls.node))
-    return isinstance(collate, (Func, Class)) and _calls_padding(collate.node)
+def _pads(run: Run, collate: Obj) -> bool:
+    """Whether a collate function pads, by what it, or a function of the project that it calls, calls, or the lengths of what it makes."""
+    todo: list[Obj] = [collate]
+    seen = set[ast.AST]()
+    while todo:
+        obj = todo.pop()
+        if isinstance(obj, New) and "Padding" in obj.path:
+            return True
+        node = obj.cls.node if isinstance(obj, New) and obj.cls is not None else obj.node if isinstance(obj, (Func, Class)) else None
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        calls = [n for n in walked(node) if isinstance(n, ast.Call)]
+        if any(map(_is_padding, calls)) or fills_up(node):
+            return True
+        todo += [o for c in calls for o in run.value(c.func).objs if isinstance(o, Func)]
+        tree, named = run.scopes.tree(node), {c.func.id for c in calls if isinstance(c.func, ast.Name)}
+        if tree is not None and isinstance(node, ast.Lambda):
+            todo += [Func(d, "", None, None) for d in tree.of(ast.FunctionDef) if d.name in named]
+    return False
 
 
-def _calls_padding(node: ast.AST) -> bool:
-    return any(isinstance(n, ast.Call) and "pad" in last_name(n.func).lower() for n in walked(node)) or fills_up(node)
+def _is_padding(node: ast.Call) -> bool:
+    """Whether a call pads rows to the longest, by its name, or as a tokenizer that is asked to: `tokenizer(texts, padding=True)`."""
+    asked = (k.value for k in node.keywords if k.arg == "padding")
+    longest = any(not isinstance(v, ast.Constant) or v.value is True or v.value == "longest" for v in asked)
+    return longest or "pad" in last_name(node.func).lower()
 
 
 def may_vary_in_shape(context: Context, loss: Value) -> bool:
