@@ -966,8 +966,8 @@ DATA = {
         "        return 640\n"
         "\n"
         "    def __getitem__(self, i):\n"
-        "        i = random.randrange(640)\n"
-        "        return images[i], labels[i]\n"
+        "        self.at = getattr(self, 'at', 0) + 1\n"
+        "        return images[self.at % 640], labels[self.at % 640]\n"
         "\n"
         "loader = DataLoader(Drawn(), batch_size=32)\n",
     ),

@@ -751,3 +751,34 @@ SCRIPTS["a temperature that is drawn for each epoch"] = Script(
     """,
     same=("temperature",),
 )
+SCRIPTS["samples that are drawn, whatever index is asked for"] = Script(
+    """
+    class Windows(Dataset):
+        def __init__(self, rows, length):
+            self.rows, self.length = rows, length
+
+        def __getitem__(self, index):
+            start = torch.randint(0, len(self.rows) - self.length, (1,))
+            return self.rows[start : start + self.length], torch.tensor([0, 1, 1])
+
+        def __len__(self):
+            return len(self.rows) // self.length
+
+
+    def without_end(loader):
+        while True:
+            yield from loader
+
+
+    torch.manual_seed(0)
+    batches = without_end(DataLoader(Windows(x, 3), batch_size=4, shuffle=True))
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for step in range(12):
+        rows, kinds = next(batches)
+        optimizer.zero_grad()
+        F.cross_entropy(net(rows).transpose(1, 2), kinds).backward()
+        optimizer.step()
+    """,
+    apart=("trajectory",),
+)

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from ddpify.edits import Replace
 from ddpify.facts.library.paths import COPIES, DDPS
-from ddpify.facts.model import NOTHING, Call, Lit, New
+from ddpify.facts.model import NOTHING, Call, Func, Lit, New, Obj
 from ddpify.rules.base import Change, Finding, Safety
 from ddpify.rules.context import Context
+from ddpify.rules.data import draws
 from ddpify.rules.data.loader_call import CODE
 from ddpify.rules.data.stream import ITERABLE
 from ddpify.rules.model.batch_norm import any_holds_batch_norm
@@ -38,12 +39,27 @@ def findings(context: Context) -> Iterator[Change | Finding]:
         of_all = _global_batches(context, call) if call.func.paths() <= _STATISTICS else None
         yield of_all or context.manual(CODE, node, why, "give it a loader over all of the data", level=Safety.REVIEW)
     yield from _statistics_of_a_share(context)
-    for data in (o for loader in context.facts.loaders for o in run.attribute(loader, "dataset").instances()):
+    for loader, data in ((o, data) for o in context.facts.loaders for data in run.attribute(o, "dataset").instances()):
         methods = run.interpreter.find(data.cls, "__getitem__") if data.cls is not None else None
-        for method in (getattr(func, "node", None) for func in (methods or NOTHING).objs):
-            if isinstance(method, ast.FunctionDef) and len(method.args.args) > 1 and not _reads_index(method):
+        for func in (methods or NOTHING).objs:
+            method = func.node if isinstance(func, Func) else None
+            if not isinstance(method, ast.FunctionDef) or len(method.args.args) < 2 or _reads_index(method):
+                continue
+            if not _draws_apart(context, loader, func):
                 why = "this data set ignores the index it is asked for: a sampler cannot give each rank other samples"
                 yield context.manual(CODE, method, why, "draw the sample from the index, or from a generator seeded by rank")
+
+
+def _draws_apart(context: Context, loader: New, method: Obj) -> bool:
+    """Whether a sample is drawn, whatever its index is, from a generator that each rank seeds in its own way before it trains.
+
+    The workers of a loader are seeded when the loop over it starts: one that starts before has the same seed on all ranks.
+    """
+    run = context.facts.after
+    workers = run.attribute(loader, "num_workers")
+    early = any(loader in a.objs for c in run.calls_of("iter") if not c.loops for a in c.args)
+    drawn = draws.of(context, frozenset((method,)))
+    return bool(drawn.generators) and (not early or not workers.objs or all(isinstance(o, Lit) and o.value == 0 for o in workers.objs))
 
 
 def _statistics_of_a_share(context: Context) -> Iterator[Finding]:
