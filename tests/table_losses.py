@@ -3540,3 +3540,45 @@ SCRIPTS["texts that a tokenizer pads in what a lambda calls, and an average over
             optimizer.step()
     """
 )
+SCRIPTS["a loss that is given itself as its gradient"] = Script(
+    """
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    losses = []
+    for epoch in range(3):
+        for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+            optimizer.zero_grad()
+            loss = F.cross_entropy(net(rows), kinds)
+            loss.backward(loss)
+            losses.append(loss.item())
+            optimizer.step()
+        print(f"loss {sum(losses[-5:]) / 5:.6f}")
+    """,
+    same=("loss",),
+)
+SCRIPTS["a loss that is given ones as its gradient"] = Script(
+    """
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+            optimizer.zero_grad()
+            loss = F.cross_entropy(net(rows), kinds)
+            loss.backward(torch.ones_like(loss))
+            optimizer.step()
+    """
+)
+SCRIPTS["a loss that is given a total as its gradient"] = Script(
+    """
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+            optimizer.zero_grad()
+            out = net(rows)
+            loss = F.cross_entropy(out, kinds)
+            loss.backward(gradient=out.detach().sum())
+            optimizer.step()
+    """,
+    told=("DDP402",),
+)

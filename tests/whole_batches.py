@@ -13,6 +13,7 @@ WHOLE = frozenset(
         "a package's streams, of which one trains",
         "a data set that is asked for as a stream",
         "a part of a stream, shuffled",
+        "a loss that is given a total as its gradient",
         "a pool of earlier images that others look into",
         "numbers of a batch that an object keeps, once for each of the labels in it as a set",
         "numbers of a batch that an object keeps, once for each of the numbers below its largest",

@@ -207,6 +207,8 @@ def _judged(context: Context) -> Iterator[Change | Finding | Proof]:
             why = f"the model may also train on what {unknown.listed(functions)} returns: every rank may get the same rows of it"
             found = context.manual(CODE, node, why, _SHARED_OUT, obligations)
             yield replace(found, alternatives=unknown.alternatives(("shard", functions)))
+        elif (gradient := _given_gradient(context, node)) is not None:
+            yield _with_gradient(context, node, loss, gradient, obligations)
         elif loss.scale == "mean" and not computed_elsewhere(context, loss):
             yield from _mean(context, node, loss, obligations)
         elif loss.scale == "sum" and any(o.kind == "world" for o in loss.origins):
@@ -217,6 +219,24 @@ def _judged(context: Context) -> Iterator[Change | Finding | Proof]:
             yield Change(CODE, why, context.tree.shown, node, (edit,), discharges=obligations)
         else:
             yield _corrected(context, node, loss, obligations)
+
+
+def _given_gradient(context: Context, node: ast.Call) -> ast.expr | None:
+    """The gradient that a loss is given, where it comes from the batch: `loss.backward(loss)`."""
+    run = context.facts.after
+    given = next((k.value for k in node.keywords if k.arg == "gradient"), node.args[0] if node.args else None)
+    started = all(loss_of(call) is call.receiver for call in run.calls(node)) and isinstance(node.func, ast.Attribute)
+    return given if given is not None and started and run.value(given).of_kind("batch") and run.value(given).scale != "sample" else None
+
+
+def _with_gradient(context: Context, node: ast.Call, loss: Value, given: ast.expr, obligations: tuple[Obligation, ...]) -> Change | Finding:
+    """A loss whose gradients are multiplied by a number of the batch: by that of all ranks' batch, where it is an average, too."""
+    if loss.scale == context.facts.after.value(given).scale == "mean" and context.facts.is_edited(given):
+        why = "the gradients are multiplied by a number of the batch: by that of all ranks' samples"
+        edit = Replace(given, f"{context.names['sum_over_ranks']}({{0}}) / {context.names['world_size']}", (given,))
+        return Change(CODE, why, context.tree.shown, node, (edit,), discharges=obligations, needs=("sum_over_ranks",))
+    why = "the gradients are multiplied by a number of this rank's part of the batch: they differ from the original's"
+    return context.manual(CODE, node, why, "give it the number of all ranks' samples, the same on each rank", obligations)
 
 
 def _unknown_rows(context: Context, loss: Value) -> list[str]:
