@@ -51,6 +51,7 @@ HELPERS: dict[str, Helper] = {
     "endless_rank_batch_sampler": Helper((None,)),
     "share_of_stream": Helper((None,)),
     "seed_nodes": Helper((None,)),
+    "without_repeats": Helper((None,), imports=("from torch.utils.data.distributed import DistributedSampler",)),
     "rows_of_rank": Helper((_PART, _NUMBER), needs=("per_rank",)),
     "columns_of_rank": Helper((frozenset(("tensor", "array")),), needs=("per_rank",)),
     "examples_of_rank": Helper((None,), True, ("per_rank",)),

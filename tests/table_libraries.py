@@ -543,10 +543,54 @@ _SHARED_BY_HAND = {
     )
     for home, name in (
         ("torch_geometric.loader", "LinkNeighborLoader"),
-        ("timm.data", "create_loader"),
+        ("webdataset", "WebLoader"),
     )
 }
 
+_OF_TIMM = {
+    f"a loader of timm {title}": Script(
+        f"""
+        from timm.data import FastCollateMixup, create_loader
+
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        feed = create_loader(TensorDataset(x, y), 8, 4, {asked})
+        for epoch in range(3):
+            for rows, kinds in feed:
+                loss = F.cross_entropy(net(rows), kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+        told=("DDP301",),
+    )
+    for title, asked in (
+        ("that mixes the samples of a batch", "True, collate_fn=FastCollateMixup()"),
+        ("that is not asked to train", "False"),
+    )
+}
+_WEB_OR_OWN = {
+    "a loader that is not edited, in place of another": Script(
+        """
+        import sys
+        import webdataset as wds
+
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        if len(sys.argv) > 3:
+            feed = wds.WebLoader(wds.WebDataset("rows.tar"), batch_size=4)
+        else:
+            feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        for epoch in range(3):
+            for rows, kinds in feed:
+                loss = F.cross_entropy(net(rows), kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+        told=("DDP402",),
+    )
+}
 _STATEFUL = {
     "a loader whose place in the data is saved": Script(
         """
@@ -691,7 +735,20 @@ _OF_MESHES = {
 }
 
 SCRIPTS: dict[str, Script] = on_three(
-    {**_OF_MESHES, **_OF_MODELS, **_IGNORED, **_OF_SOURCE, **_OF_GRAPHS, **_SHARED_BY_HAND, **_STATEFUL, **_DRAWN, **_AROUND_NODES}, 42
+    {
+        **_OF_MESHES,
+        **_OF_MODELS,
+        **_IGNORED,
+        **_OF_SOURCE,
+        **_OF_GRAPHS,
+        **_SHARED_BY_HAND,
+        **_OF_TIMM,
+        **_WEB_OR_OWN,
+        **_STATEFUL,
+        **_DRAWN,
+        **_AROUND_NODES,
+    },
+    42,
 )
 SCRIPTS["a state that is shown before a language model adds its losses to it"] = Script(
     _HEAD.format(model="GPT2LMHeadModel", body="        loss = net(**batch).loss")

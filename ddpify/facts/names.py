@@ -31,6 +31,7 @@ _MOVED = (
     (r"^torchdata\.stateful_dataloader\.(stateful_dataloader\.)?StatefulDataLoader$", "torch.utils.data.DataLoader"),
     (r"^transformers\.(models\.\w+\.)?(modeling|configuration|tokenization)_\w+\.([A-Z])", r"transformers.\3"),
     (r"^transformers\.(optimization|modeling_utils|trainer_utils|data\.data_collator)\.", "transformers."),
+    (r"^timm\.data\.loader\.create_loader$", "timm.data.create_loader"),
     (r"^(numpy|np)\.", "numpy."),
     (r"^six\.moves\.", ""),
     (r"^itertools\.i(zip|map|filter|zip_longest)$", r"\1"),  # of Python 2, where a script tries whether there are any
@@ -50,13 +51,14 @@ def _start(pattern: str) -> str:
     return plain[: next((i for i, c in enumerate(plain) if c in "([\\$"), len(plain))]
 
 
+_PREFIXES = tuple("torch tqdm np numpy monai transformers. timm.data.l six. itertools.i pylab matplotlib.pylab".split())
 _RULES = tuple((_start(pattern), pattern, new) for pattern, new in _MOVED)
 
 
 @functools.lru_cache(maxsize=4096)
 def canonical(path: str) -> str:
     """`torch.utils.data.dataloader.DataLoader` -> `torch.utils.data.DataLoader`, and so on."""
-    if path.startswith(("torch", "tqdm", "np", "numpy", "monai", "transformers.", "six.", "itertools.i", "pylab", "matplotlib.pylab")):
+    if path.startswith(_PREFIXES):
         for start, pattern, to in _RULES:
             if path.startswith(start):  # few patterns are ever compiled
                 path = re.sub(pattern, to, path, count=1)

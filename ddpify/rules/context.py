@@ -55,6 +55,7 @@ NAMES = {
     "endless_rank_batch_sampler": ("EndlessRankBatchSampler", "DDPEndlessRankBatchSampler"),
     "share_of_stream": ("ShareOfStream", "DDPShareOfStream"),
     "seed_nodes": ("seed_nodes", "ddp_seed_nodes"),
+    "without_repeats": ("without_repeats", "ddp_without_repeats"),
     "batches_of_rank": ("batches_of_rank", "ddp_batches_of_rank"),
     "mean_over_ranks": ("mean_over_ranks", "ddp_mean"),
     "from_all_ranks": ("from_all_ranks", "ddp_from_all_ranks"),

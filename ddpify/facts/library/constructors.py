@@ -99,6 +99,19 @@ def _layer(new: Construction) -> None:
         new.keep("reduction", just(Lit("none")))
 
 
+def _image_loader(new: Construction) -> None:
+    """`create_loader(dataset, input_size, batch_size, is_training)` of timm: in training, it shuffles and drops the last batch."""
+    given = dict(zip(("dataset", "input_size", "batch_size", "is_training"), new.args, strict=False)) | new.keywords
+    for name in ("dataset", "batch_size", "num_workers", "collate_fn"):
+        new.keep(name, given.get(name, NOTHING))
+    for name in ("shuffle", "drop_last"):
+        new.keep(name, given.get("is_training", just(Lit(False))))
+    if not is_literal(given.get("distributed", just(Lit(False))), False):
+        sampler = new.run.objects.new(paths.DISTRIBUTED_SAMPLER, new.obj.node, new.obj.stack)
+        new.run.memory[sampler, "shuffle"] = given.get("is_training", just(Lit(False)))
+        new.keep("sampler", just(sampler))
+
+
 _ROWS: dict[str, tuple[str, ...] | Callable[[Construction], None]] = {
     paths.DATALOADER: (
         *("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn", "pin_memory", "drop_last"),
@@ -113,6 +126,7 @@ _ROWS: dict[str, tuple[str, ...] | Callable[[Construction], None]] = {
         *("weight_attr", "transform", "transform_sampler_output", "is_sorted", "filter_per_worker", "neighbor_sampler", "directed"),
         *("batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "pin_memory", "drop_last"),
     ),
+    paths.IMAGE_LOADER: _image_loader,
     "torch.utils.data.BatchSampler": ("sampler", "batch_size", "drop_last"),
     "torch.utils.data.Subset": ("dataset",),
     "torch.utils.data.ConcatDataset": ("dataset",),

@@ -13,7 +13,8 @@ import random
 DATALOADER = "torch.utils.data.DataLoader"
 GRAPH_LOADER = "torch_geometric.loader.DataLoader"  # it takes what torch's takes, and puts graphs side by side
 NODE_LOADER = "torch_geometric.loader.NeighborLoader"  # torch's, over the nodes it samples around; what it takes first is the graph
-LOADERS = frozenset((DATALOADER, GRAPH_LOADER, NODE_LOADER))
+IMAGE_LOADER = "timm.data.create_loader"  # a function: asked to train, its loader shuffles, and drops the last batch
+LOADERS = frozenset((DATALOADER, GRAPH_LOADER, NODE_LOADER, IMAGE_LOADER))
 STACKING = frozenset(  # collate functions that put the samples along the first dimension, and pad nothing
     """
         torch.utils.data.default_collate torch.utils.data.dataloader.default_collate torch.utils.data._utils.collate.default_collate
@@ -32,7 +33,12 @@ _SEEDS = (
 )
 SHARED_BY_HAND = {  # loaders that are not edited: why each rank needs a share, and how it gets one
     **{f"torch_geometric.loader.{name}": _SEEDS for name in ("NeighborLoader", "LinkNeighborLoader", "HGTLoader", "NodeLoader")},
-    "timm.data.create_loader": (
+    "webdataset.WebLoader": (
+        "this loader reads a stream of its own: every rank would train on all of it",
+        "split the shards between ranks, wds.WebDataset(urls, nodesplitter=wds.split_by_node), with batch_size=B // world_size "
+        "and .with_epoch(n) alike on all ranks",
+    ),
+    IMAGE_LOADER: (
         "timm's loader is not distributed here: every rank would train on all samples",
         "create_loader(..., batch_size=B // world_size, distributed=True), and loader.sampler.set_epoch(epoch) before each epoch",
     ),

@@ -258,7 +258,8 @@ def _is_sharded(context: Context, loader: New) -> bool:
 def _default_sampling(context: Context, loader: New) -> bool:
     """Whether a loader is made by a plain call: in order, whole, with default sampling, over data with a length."""
     node, run = loader.node, context.facts.after
-    if not isinstance(node, ast.Call) or library.LOADERS.isdisjoint(run.value(node.func).paths()) or not _leaves_sampling(context, node):
+    made = run.value(node.func).paths() & library.LOADERS - {library.IMAGE_LOADER} if isinstance(node, ast.Call) else ()
+    if not isinstance(node, ast.Call) or not made or not _leaves_sampling(context, node):
         return False
     dataset, size, _ = _arguments(context, node)
     if dataset is None or is_none(size) or (size is not None and any(isinstance(n, ast.Call) for n in ast.walk(size))):

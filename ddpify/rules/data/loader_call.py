@@ -26,7 +26,8 @@ POSITIONS = {
     "pin_memory": 7,
     "drop_last": 8,
 }
-_OF_NODES = dict.fromkeys(POSITIONS)  # they are named
+_NAMED = dict.fromkeys(POSITIONS)
+_PLACES: dict[str, Mapping[str, int | None]] = {library.NODE_LOADER: _NAMED, library.IMAGE_LOADER: _NAMED | {"dataset": 0, "batch_size": 2}}
 WHY = "each rank loads a different part of each global batch; otherwise all ranks would train on the same samples"
 
 _SAMPLER = "from torch.utils.data.distributed import DistributedSampler"
@@ -59,7 +60,12 @@ def seeds(context: Context, node: ast.Call) -> ast.expr | None:
 
 def places(path: str) -> Mapping[str, int | None]:
     """Where a class of loaders takes its arguments."""
-    return _OF_NODES if path == library.NODE_LOADER else POSITIONS
+    return _PLACES.get(path, POSITIONS)
+
+
+def kind(context: Context, node: ast.Call) -> str:
+    """Which of those that take their arguments elsewhere than torch's a loader is made by; empty for none."""
+    return next((p for p in context.facts.after.value(node.func).paths() if p in _PLACES), "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,9 +95,14 @@ class LoaderCall:
         return {o for o in self.context.facts.loaders if o.node in nodes}
 
     @property
+    def kind(self) -> str:
+        """Which of those that take their arguments elsewhere than torch's it is; empty for none."""
+        return kind(self.context, self.node)
+
+    @property
     def of_nodes(self) -> bool:
         """Whether it samples around the nodes of a graph."""
-        return samples_around_nodes(self.context, self.node)
+        return self.kind == library.NODE_LOADER
 
     @property
     def spread(self) -> list[ast.keyword]:
@@ -100,7 +111,7 @@ class LoaderCall:
 
     def argument(self, name: str) -> ast.expr | None:
         """The expression passed as `name`."""
-        return argument(self.node, places(library.NODE_LOADER if self.of_nodes else "")[name], name)
+        return argument(self.node, places(self.kind)[name], name)
 
     def given(self, name: str) -> ast.expr | None:
         """The expression passed as `name`, unless it is None."""

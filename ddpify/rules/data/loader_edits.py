@@ -14,6 +14,10 @@ from ddpify.rules.context import Context, argument
 from ddpify.rules.data import batch_sampler, download, loader_factory, sampler, stream
 from ddpify.rules.data.loader_call import JOINED, POSITIONS, LoaderCall, escaped, seeds
 
+# What a loader of timm may be given that its own sampler does not serve, or that joins the samples of a batch.
+_NOT_SHARED = frozenset(
+    "distributed num_aug_repeats num_aug_splits re_split collate_fn use_multi_epochs_loader input_size_choices num_batches".split()
+)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp)
 _PASSED_ON = frozenset(("pin_memory", "collate_fn", "worker_init_fn", "persistent_workers", "timeout", "prefetch_factor", "num_workers"))
 
@@ -24,6 +28,8 @@ def shard(site: LoaderCall) -> Change | Finding:
     dataset = site.argument("dataset")
     if any(isinstance(a, ast.Starred) for a in site.node.args):
         return site.refuse("the loader's arguments are not written out here, so that no sampler can be added")
+    if site.kind == library.IMAGE_LOADER:
+        return _of_images(site)
     if (expression := site.given("sampler")) is not None and not site.spread:
         return (_sampler_or_none if may_be_none(context, expression) and not site.when else sampler.shard)(site, expression)
     if (expression := site.given("batch_sampler")) is not None:
@@ -49,6 +55,19 @@ def _default_sampling(site: LoaderCall, dataset: ast.expr) -> Change | Finding:
         return _options(site, spread, name, edits, needs)
     divided, more = site.divided()
     return site.change([*edits, *_sampler_edits(site, name), *divided], (*needs, *more, *_seed_needs(site)), site.imports)
+
+
+def _of_images(site: LoaderCall) -> Change | Finding:
+    """A loader of timm that is asked to train: it shares out its samples itself where it is told that training is distributed."""
+    training, dataset = argument(site.node, 3, "is_training"), site.argument("dataset")
+    told = training is not None and (site.is_(training, True) or site.same(training))
+    plain = all(k.arg not in _NOT_SHARED or any(site.is_(k.value, v) for v in (None, False, 0)) for k in site.node.keywords)
+    if not told or not plain or site.spread or dataset is None or stream.is_stream(site.context, site.context.facts.after.value(dataset)):
+        return site.refuse(*library.SHARED_BY_HAND[library.IMAGE_LOADER])
+    divided, more = site.divided()
+    edits = [*divided, SetArgument(site.node, "distributed", escaped(site.when) or "True")]
+    edits.append(Replace(site.node, f"{site.name('without_repeats')}({{0}})", (site.node,)))
+    return site.change(edits, ("without_repeats", *more))
 
 
 def _around_nodes(site: LoaderCall) -> Change | Finding:

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import Edit, InsertAfter, Replace
 from ddpify.facts.collect import loss_of
-from ddpify.facts.library import SHARED_BY_HAND, row_of
+from ddpify.facts.library import LOADERS, SHARED_BY_HAND, row_of
 from ddpify.facts.model import New, Value, join, paths_of
 from ddpify.records import replace
 from ddpify.rules.base import (
@@ -201,7 +201,11 @@ def _judged(context: Context) -> Iterator[Change | Finding | Proof]:
         obligations = (Obligation("loss", node),)
         if coupled_losses.is_of_whole_batch(loss):
             yield Proof(obligations[0])
-        elif loss.of_kind("alike") or not all(loss_of(call).of_kind("batch") for call in context.facts.after.calls(node)):
+        elif (
+            loss.of_kind("alike")
+            or _by_hand(context, node)
+            or not all(loss_of(c).of_kind("batch") for c in context.facts.after.calls(node))
+        ):
             yield context.manual(CODE, node, *_unseen(context, node), obligations)
         elif functions := _unknown_rows(context, loss):
             why = f"the model may also train on what {unknown.listed(functions)} returns: every rank may get the same rows of it"
@@ -358,11 +362,21 @@ def _weighed(context: Context, node: ast.AST) -> str:
     )
 
 
+def _by_hand(context: Context, node: ast.Call) -> bool:
+    """Whether a loop around a backward call may go through a loader that is not edited, in place of another."""
+    paths = {p for value in _gone_through(context, node) for p in paths_of(value)} - LOADERS
+    return any(row_of(SHARED_BY_HAND, p) is not None for p in paths)
+
+
+def _gone_through(context: Context, node: ast.Call) -> list[Value]:
+    """What the loops around a backward call go through, and what that goes through itself: `enumerate(loader)`."""
+    over = [loop.over for call in context.facts.after.calls(node) for loop in call.loops]
+    return over + [context.facts.after.attribute(o, "iterable") for value in over for o in value.instances()]
+
+
 def _unseen(context: Context, node: ast.Call) -> tuple[str, str]:
     """What to say of a loss that no loader, cut or draw was seen to feed, and what to do about it."""
-    loops = [loop for call in context.facts.after.calls(node) for loop in call.loops]
-    over = [loop.over for loop in loops]
-    over += [context.facts.after.attribute(o, "iterable") for value in over for o in value.instances()]
+    over = _gone_through(context, node)
     if any(p.startswith("torchtext.") for value in over for p in paths_of(value)):
         return (
             "an iterator of torchtext makes these batches: every rank would train on the same samples",
