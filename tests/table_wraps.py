@@ -2004,3 +2004,47 @@ SCRIPTS |= {
         same=("left",),
     ),
 }
+SCRIPTS["the inside of copies, where a flag asks for several devices"] = Script(
+    """
+    import copy
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--parallel", action="store_true")
+    args = parser.parse_args()
+
+
+    def show(model, parallel, name):
+        model.eval()
+        inner = copy.deepcopy(model)
+        if parallel:
+            inner = inner.module
+        with torch.no_grad():
+            out = inner(x[:4])
+        print(f"{name} {out.sum():.6f}")
+        model.train()
+
+
+    def follow(model, average):
+        mine = average.state_dict()
+        for name, value in model.state_dict().items():
+            mine[name].copy_(mine[name] * 0.9 + value * 0.1)
+
+
+    net = nn.Linear(8, 2)
+    average = copy.deepcopy(net)
+    if args.parallel:
+        net, average = nn.DataParallel(net), nn.DataParallel(average)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+            optimizer.zero_grad()
+            F.cross_entropy(net(rows), kinds).backward()
+            optimizer.step()
+            follow(net, average)
+        show(net, args.parallel, "net")
+        show(average, args.parallel, "average")
+    torch.save({"net": net.state_dict(), "average": average.state_dict()}, "both.pt")
+    """,
+    ("net", "average"),
+    ("--parallel",),
+)

@@ -257,6 +257,17 @@ class Run:
         """The single parameters that a value holds, as they were made: through lists and groups."""
         return frozenset(o for held in self._nested(value)[0] for o in held.instances() if o.path == "torch.nn.Parameter")
 
+    def copied(self, value: Value) -> Value:
+        """What a value may be a copy of, or the value: `copy.deepcopy(model)`."""
+        out, todo = set[Obj](), [*value.objs]
+        while todo:
+            obj = todo.pop()
+            if isinstance(obj, New) and obj.path in library.COPIES:
+                todo += self.attribute(obj, library.ORIGINAL).objs
+            else:
+                out.add(obj)
+        return Value(frozenset(out), value.origins)
+
     def unwrap(self, value: Value) -> frozenset[Obj]:
         """The objects of a value, wrappers replaced by what they hold."""
         out: set[Obj] = set()

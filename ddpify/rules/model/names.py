@@ -413,7 +413,9 @@ def _attribute(context: Context, node: ast.Attribute) -> Iterator[Change | Findi
     prefixed = library.DATAPARALLEL in facts.before.value(node.value).kinds()
     if wrapped is False:
         if _reads_wrapper(context, node):
-            yield Change(CODE, _NO_WRAPPER, context.tree.shown, node, (Replace(node, "{0}", (node.value,)),))
+            stays = any(dataparallel.stays(context, n) for n in _wrappers(context, node.value))  # another model, that is not trained
+            text = 'getattr({0}, "module", {0})' if stays else "{0}"
+            yield Change(CODE, _NO_WRAPPER, context.tree.shown, node, (Replace(node, text, (node.value,)),))
         if keys:
             yield from _unprefixed_keys(context, node)
     elif node.attr in _SAME and not (node.attr not in _REACHED and _is_own(context, node)):
@@ -445,9 +447,9 @@ def _prefixed_names(context: Context, node: ast.Attribute) -> Finding:
 def _reads_wrapper(context: Context, node: ast.Attribute) -> bool:
     """Whether an attribute is the `.module` of a model that the original had in a DataParallel, and that is in no wrapper here."""
     facts = context.facts
-    if node.attr != "module" or library.DATAPARALLEL not in facts.before.value(node.value).kinds():
+    if node.attr != "module" or library.DATAPARALLEL not in facts.before.copied(facts.before.value(node.value)).kinds():
         return False
-    return facts.wrapped(facts.after.value(node.value)) is False and _is_unwrapped(context, node.value)
+    return facts.wrapped(facts.after.copied(facts.after.value(node.value))) is False and _is_unwrapped(context, node.value)
 
 
 def _is_own(context: Context, node: ast.Attribute) -> bool:
@@ -469,11 +471,19 @@ def _is_inside(node: ast.expr, model: ast.expr) -> bool:
     return isinstance(node, ast.Attribute) and node.attr == "module" and same(node.value, model)
 
 
+def _wrappers(context: Context, model: ast.expr) -> list[ast.AST]:
+    """Where the DataParallels are made that a model may have been in."""
+    run = context.facts.before
+    return [o.node for o in run.copied(run.value(model)).instances() if o.path == library.DATAPARALLEL]
+
+
 def _is_unwrapped(context: Context, model: ast.expr) -> bool:
     """Whether nothing is wrapped in what the original had wrapped in DataParallel: it is trained otherwise, or no one reads its keys."""
     facts = context.facts
-    wrappers = [o.node for o in facts.before.value(model).instances() if o.path == library.DATAPARALLEL]
-    return facts.model_of(facts.after.value(model)) is not None or not any(dataparallel.keys_matter(context, n) for n in wrappers)
+    wrappers = _wrappers(context, model)
+    return facts.model_of(facts.after.copied(facts.after.value(model))) is not None or not any(
+        dataparallel.keys_matter(context, n) for n in wrappers
+    )
 
 
 def _prefixed_keys(context: Context, node: ast.Attribute) -> Change | Finding:
