@@ -1752,6 +1752,8 @@ FROM_TABLES = (
     "a loader that is not edited: LinkNeighborLoader",
     "a logger set up in a local module",
     "a loss divided by the size of the data set",
+    "a loss that is given a total as its gradient",
+    "a loss that is given itself as its gradient",
     "a loss of each step of a padded batch, by its own count",
     "a meter of the middle one of a batch's numbers",
     "a meter that is reset to more than nothing",

@@ -452,3 +452,75 @@ SCRIPTS |= {
         ("a sampler whose last batch is left out", "batch_size=8, sampler=Turns(43), drop_last=True", (2,)),
     )
 }
+_PASSED = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.left, self.right = nn.Linear(4, 6), nn.Linear(4, 6)
+
+    def forward(self, left, right=None):
+        return self.left(left) + self.right(right)
+
+{made}
+
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+size = 8
+loader = DataLoader({data}, batch_size=size, shuffle=True, drop_last=True{more})
+for epoch in range(3):
+    for batch in loader:
+        one = net(**batch)
+        other = net.forward(**batch) * 0.5 + 1
+        alike = F.cosine_similarity(one.unsqueeze(1), other.unsqueeze(0), dim=-1) / 0.5
+        loss = F.cross_entropy(alike, torch.arange(size))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+SCRIPTS |= {
+    "batches that are passed on as dicts, with each sample compared to all": Script(
+        _PASSED.format(
+            made="""
+class Rows(Dataset):
+    def __getitem__(self, i):
+        return {"left": x[i, :4], "right": x[i, 4:]}
+
+    def __len__(self):
+        return 42
+""",
+            data="Rows()",
+            more="",
+        )
+    ),
+    "what a tokenizer gives, passed on as a dict, with each sample compared to all": Script(
+        _PASSED.format(
+            made="""
+from transformers import AutoTokenizer
+
+tokenizer = AutoTokenizer.from_pretrained("words")
+
+
+def numbered(texts):
+    return tokenizer(texts, padding=True, return_tensors="pt")
+""",
+            data='[f"{i} text" for i in range(42)]',
+            more=", collate_fn=numbered",
+        ),
+        stand_ins={
+            "transformers.py": """\
+import torch
+
+
+class AutoTokenizer:
+    @classmethod
+    def from_pretrained(cls, name):
+        return cls()
+
+    def __call__(self, texts, padding, return_tensors):
+        rows = torch.tensor([[int(text.split()[0]) + at for at in range(8)] for text in texts])
+        rows = torch.sin(rows.to(torch.get_default_dtype()))
+        return {"left": rows[:, :4], "right": rows[:, 4:]}
+"""
+        },
+    ),
+}

@@ -58,11 +58,11 @@ def _default_sampling(site: LoaderCall, dataset: ast.expr) -> Change | Finding:
 
 
 def _of_images(site: LoaderCall) -> Change | Finding:
-    """A loader of timm that is asked to train: it shares out its samples itself where it is told that training is distributed."""
+    """A loader of timm that is asked to train: asked for distributed training, it shares out its samples itself."""
     training, dataset = argument(site.node, 3, "is_training"), site.argument("dataset")
-    told = training is not None and (site.is_(training, True) or site.same(training))
+    asked = training is not None and (site.is_(training, True) or site.same(training))
     plain = all(k.arg not in _NOT_SHARED or any(site.is_(k.value, v) for v in (None, False, 0)) for k in site.node.keywords)
-    if not told or not plain or site.spread or dataset is None or stream.is_stream(site.context, site.context.facts.after.value(dataset)):
+    if not asked or not plain or site.spread or dataset is None or stream.is_stream(site.context, site.context.facts.after.value(dataset)):
         return site.refuse(*library.SHARED_BY_HAND[library.IMAGE_LOADER])
     divided, more = site.divided()
     edits = [*divided, SetArgument(site.node, "distributed", escaped(site.when) or "True")]

@@ -279,10 +279,15 @@ def _held(run: Run, value: Value) -> list[Value]:
 def _rows(context: Context, node: ast.Call) -> list[ast.expr]:
     """The arguments of a forward that hold a row for each sample; none where another one depends on the batch, too."""
     out = []
-    if any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
+    if any(isinstance(a, ast.Starred) for a in node.args):
         return []
     for given in arguments(node):
         value = context.facts.after.value(given)
+        if given in _spread(node):
+            if not isinstance(given, ast.Name) or not (is_rows(value) or _is_dict_of_rows(context.facts.after, value)):
+                return []
+            out.append(given)
+            continue
         if any(is_foreign(context.facts.after.attribute(loader, "collate_fn")) for loader in value.batches()):
             return []  # what there is of it may be no tensor, or have nothing that could be shared out
         made = value.scale in _MADE_OF_ROWS or any(map(value.of_kind, ("ordered", "reordered", "steps")))
@@ -292,6 +297,17 @@ def _rows(context: Context, node: ast.Call) -> list[ast.expr]:
             return []
     repeated = any(isinstance(up, _COMPREHENSIONS) for up in context.facts.tree_of(node).ancestors(node))
     return out if _counted(out) is not None or not repeated else []
+
+
+def _spread(node: ast.Call) -> list[ast.expr]:
+    """The dicts that a call is passed as `**batch`."""
+    return [k.value for k in node.keywords if k.arg is None]
+
+
+def _is_dict_of_rows(run: Run, value: Value) -> bool:
+    """Whether a value is a dict that holds nothing but rows of the batch."""
+    held = [run.of(o).values() for o in value.objs if isinstance(o, New) and o.path == "dict"]
+    return len(held) == len(value.objs) > 0 and all(some and all(is_rows(v) and not v.objs for v in some) for some in held)
 
 
 def _counted(rows: list[ast.expr]) -> ast.expr | None:
@@ -325,11 +341,13 @@ def _in_parts(context: Context, node: ast.Call) -> Change:
     rows, fresh = _shared(context, node), FreshName(("rows", "given_rows", "model_rows"), node)
     counted = _counted(rows)
     size = str(fresh) if counted is None else escaped(context.source(counted))
+    size = f"next(iter({size}.values()))" if counted in _spread(node) else size
     several = ", several=True" * parts[node].startswith(SEVERAL_IN_PARTS)
     text = _given(context, node, f"{names['rows_of_all_ranks']}({{0}}, len({size}){several})")
     edits: list[Edit] = [Replace(given, _given(context, given, "{0}"), (given,)) for given in rows if not parts[given].startswith(IN_PARTS)]
     edits.append(Replace(node, text, (node,), (fresh,) if counted is None else ()))
-    return Change(CODE, _RUN, context.tree.shown, node, tuple(edits), needs=("rows_of_rank", "rows_of_all_ranks"))
+    of_dict = ("rows_of_rank:dict",) if any(given in _spread(node) for given in rows) else ()
+    return Change(CODE, _RUN, context.tree.shown, node, tuple(edits), needs=("rows_of_rank", "rows_of_all_ranks", *of_dict))
 
 
 def _shared(context: Context, node: ast.Call) -> list[ast.expr]:

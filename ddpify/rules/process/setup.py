@@ -165,6 +165,9 @@ def _pieces(context: Context, needs: set[str]) -> dict[str, str]:
         pieces["sharded"] = _options(pieces["sharded"], needs)
     if "rows_of_rank:whole" in needs:
         pieces["rows_of_rank"] = _template("rows_of_rank_alone", context.names)  # no row is repeated, which could make a short batch whole
+    elif "rows_of_rank" in needs and "rows_of_rank:dict" not in needs:
+        before, of_dict, after = pieces["rows_of_rank"].partition('    if hasattr(rows, "items")')
+        pieces["rows_of_rank"] = before + after.partition("rows.items()}\n")[2] if of_dict else before
     if "same_on_all_ranks" in needs and "same_on_all_ranks:tensor" not in needs:
         before, tensor, after = pieces["same_on_all_ranks"].partition("    if isinstance(value, torch.Tensor)")
         pieces["same_on_all_ranks"] = before + after.partition("return value\n")[2] if tensor else before
