@@ -1532,3 +1532,72 @@ SCRIPTS["lists of numbers that a loop copies row by row, of files that are read 
     same=("weights",),
     files=dict(_PARTS),
 )
+_LAID_OUT = """
+class Feed:
+    def __init__(self, B, T, name):
+        self.B, self.T = B, T
+        with open(name) as f:
+            self.tokens = torch.tensor([ord(letter) % 12 for letter in f.read()])
+        print(f"one epoch of {{name}}: {{len(self.tokens) // (B * T)}} batches")
+        self.at = 0
+
+    def next_batch(self):
+        {cut}
+        self.at += self.B * self.T
+        if self.at + self.B * self.T + 1 > len(self.tokens):
+            self.at = 0
+        return x, y
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words, self.head = nn.Embedding(12, 6), nn.Linear(6, 12)
+
+    def forward(self, ids, wanted=None):
+        B, T = ids.size()
+        scores = self.head(self.words(ids) + self.words.weight[:T].sum())
+        loss = F.cross_entropy(scores.view(B * T, -1), wanted.view(-1)) if wanted is not None else None
+        return scores, loss
+
+
+torch.manual_seed(0)
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+feed, held = Feed(B=4, T=8, name="text.txt"), Feed(4, 8, "text.txt")
+for step in range(12):
+    optimizer.zero_grad()
+    for part in range(2):
+        x, y = feed.next_batch()
+        _, loss = net(x, y)
+        (loss / 2).backward()
+    optimizer.step()
+    {evaluation}
+"""
+_HELD = """if step % 4 == 3:
+        net.eval()
+        with torch.no_grad():
+            _, loss = net(*held.next_batch())
+        print(f"held {loss.item():.6f}")
+        net.train()"""
+_TEXT = {"text.txt": "".join(chr(97 + i * i % 23) for i in range(400))}
+SCRIPTS |= {
+    f"windows of a sequence in rows, {title}": Script(
+        _LAID_OUT.format(cut=cut.replace("\n", "\n        "), evaluation=_HELD if evaluated else ""),
+        ("held",) if evaluated else (),
+        files=_TEXT,
+    )
+    for title, cut, evaluated in (
+        (
+            "cut with one more at its end",
+            "B, T = self.B, self.T\nbuf = self.tokens[self.at : self.at + B * T + 1]\nx = (buf[:-1]).view(B, T)\ny = (buf[1:]).view(B, T)",
+            False,
+        ),
+        (
+            "cut twice, and evaluated",
+            "start, end = self.at, self.at + self.B * self.T\nx = self.tokens[start:end].long().view(self.B, self.T)\n"
+            "y = self.tokens[start + 1 : end + 1].reshape(self.B, self.T)",
+            True,
+        ),
+    )
+}

@@ -1,5 +1,7 @@
 """Scripts of which rank 0 might read whole batches for all ranks, and what stands in the way, or must then be right."""
 
+from dataclasses import replace
+
 from scripts import Script, on_three
 
 _KEPT = """
@@ -522,5 +524,101 @@ class AutoTokenizer:
         return {"left": rows[:, :4], "right": rows[:, 4:]}
 """
         },
+    ),
+}
+_PAIRS = Script(
+    """
+    from transformers import BertModel, BertTokenizer
+
+
+    class Texts(Dataset):
+        def __init__(self, texts, tokenizer):
+            self.texts, self.tokenizer = texts, tokenizer
+
+        def __getitem__(self, i):
+            text = self.texts[i]
+            return self.tokenizer([text, text + "9"], max_length=8, padding="max_length", return_tensors="pt")
+
+        def __len__(self):
+            return len(self.texts)
+
+
+    class Encoder(nn.Module):
+        def __init__(self, name, pooling):
+            super().__init__()
+            self.bert, self.pooling = BertModel.from_pretrained(name), pooling
+
+        def forward(self, ids, mask):
+            out = self.bert(ids, mask, output_hidden_states=True)
+            if self.pooling == "first":
+                return out.last_hidden_state[:, 0]
+            first, last = out.hidden_states[1].transpose(1, 2), out.hidden_states[-1].transpose(1, 2)
+            return torch.avg_pool1d(first + last, kernel_size=last.shape[-1]).squeeze(-1)
+
+
+    def contrast(out):
+        wanted = torch.arange(out.shape[0])
+        wanted = (wanted - wanted % 2 * 2) + 1
+        alike = F.cosine_similarity(out.unsqueeze(1), out.unsqueeze(0), dim=-1)
+        alike = alike - torch.eye(out.shape[0]) * 1e12
+        return torch.mean(F.cross_entropy(alike / 0.5, wanted))
+
+
+    texts = Texts([f"{i + 10}" for i in range(42)], BertTokenizer.from_pretrained("words"))
+    net = Encoder("words", "average")
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for texts_of_batch in DataLoader(texts, batch_size=6, shuffle=True):
+            length = texts_of_batch["input_ids"].shape[-1]
+            ids = texts_of_batch["input_ids"].view(-1, length)
+            mask = texts_of_batch["attention_mask"].view(-1, length)
+            loss = contrast(net(ids, mask))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """,
+    stand_ins={
+        "transformers.py": """\
+import torch
+from torch import nn
+
+
+class BertTokenizer:
+    @classmethod
+    def from_pretrained(cls, name):
+        return cls()
+
+    def __call__(self, texts, max_length, padding, return_tensors):
+        ids = torch.tensor([[1 + int(c) for c in text] + [0] * (max_length - len(text)) for text in texts])
+        return {"input_ids": ids, "attention_mask": (ids > 0).long()}
+
+
+class Outputs:
+    def __init__(self, layers):
+        self.hidden_states, self.last_hidden_state = layers, layers[-1]
+
+
+class BertModel(nn.Module):
+    @classmethod
+    def from_pretrained(cls, name):
+        return cls()
+
+    def __init__(self):
+        super().__init__()
+        self.words, self.layer = nn.Embedding(12, 6), nn.Linear(6, 6)
+
+    def forward(self, ids, mask, output_hidden_states=False):
+        rows = self.words(ids) * mask.unsqueeze(-1)
+        return Outputs((rows, self.layer(rows).tanh(), self.layer(rows).sin()))
+"""
+    },
+)
+SCRIPTS |= {
+    "pairs of texts laid one below the other, an encoder's layers, and each row compared to all": _PAIRS,
+    "pairs of texts, by the number of pairs, an encoder's layers, and each row compared to all": replace(
+        _PAIRS,
+        text=_PAIRS.text.replace('length = texts_of_batch["input_ids"].shape[-1]', 'pairs = texts_of_batch.get("input_ids").shape[0]')
+        .replace('["input_ids"].view(-1, length)', '.get("input_ids").view(pairs * 2, -1)')
+        .replace('["attention_mask"].view(-1, length)', '.get("attention_mask").view(pairs * 2, -1)'),
     ),
 }

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 
-from ddpify.facts import batch_source, discarded, library, manual_batches, optional_wraps
+from ddpify.facts import batch_source, discarded, library, manual_batches, optional_wraps, windows
 from ddpify.facts.assumed import AS_WRITTEN, BY_RANK_ZERO, GATHERS, GIVEN, SHARES, WHOLE_BATCHES, AssumedEdits
 from ddpify.facts.batch_source import BatchSource
 from ddpify.facts.frozen import frozen
@@ -250,7 +250,11 @@ def _concerned(facts: Facts) -> set[ast.AST]:
 
 def _by_hand(facts: Facts) -> None:
     """Look for batches made by hand, and run once more with them, where a loss then comes from one."""
-    found = manual_batches.find_batch_sources(facts.before, list(facts.trees.values()))
+    trees = list(facts.trees.values())
+    found = manual_batches.find_batch_sources(facts.before, trees)
+    laid_out = windows.windows(trees)
+    if laid_out:  # what is cut for them, `tokens[at : at + B * T]`, are no rows
+        found = {n: each for n, each in found.items() if each.kind != "rows" or not isinstance(each.size, ast.BinOp)} | laid_out
     if not found:
         return
     again = run(facts.project, replace(facts.base, batch_sources=found))

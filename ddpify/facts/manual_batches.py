@@ -133,7 +133,7 @@ def _order(run: Run, node: ast.expr) -> ast.Call | None:
 
 def _tile(run: Run, tree: Tree, node: ast.expr, lower: ast.expr, upper: ast.expr) -> ast.expr | None:
     """The length of slices that follow one another without a gap or an overlap; None where they do not."""
-    start = _resolved(tree, node, lower)
+    start = resolved(tree, node, lower)
     for end in _ends(tree, node, upper):
         size = _added(end, (lower, start))
         if size is None and isinstance(start, ast.BinOp) and isinstance(start.op, ast.Mult):
@@ -149,7 +149,7 @@ def _tile(run: Run, tree: Tree, node: ast.expr, lower: ast.expr, upper: ast.expr
 
 def _ends(tree: Tree, node: ast.expr, upper: ast.expr) -> Iterator[ast.expr]:
     """What the end of a slice may be: the operands of `min(i + size, n)`, each as its name was given it."""
-    for end in (upper, _resolved(tree, node, upper)):
+    for end in (upper, resolved(tree, node, upper)):
         end = _without_int(end)
         if isinstance(end, ast.Call) and isinstance(end.func, ast.Name) and end.func.id == "min":
             yield from map(_without_int, end.args)
@@ -162,7 +162,7 @@ def _without_int(node: ast.expr) -> ast.expr:
     return node
 
 
-def _resolved(tree: Tree, node: ast.AST, value: ast.expr, depth: int = 3) -> ast.expr:
+def resolved(tree: Tree, node: ast.AST, value: ast.expr, depth: int = 3) -> ast.expr:
     """What a name was given, where one assignment of its function is all that gives it something."""
     value = _without_int(value)
     if not isinstance(value, ast.Name) or not depth:
@@ -180,7 +180,7 @@ def _resolved(tree: Tree, node: ast.AST, value: ast.expr, depth: int = 3) -> ast
         elif isinstance(other, ast.arg) and other.arg == value.id:
             given.append(None)
     if len(given) == 1 and given[0] is not None:
-        return _resolved(tree, node, given[0], depth - 1)
+        return resolved(tree, node, given[0], depth - 1)
     return value
 
 

@@ -36,6 +36,7 @@ STEPS = frozenset(("steps",))
 APART = frozenset(("steps apart",))
 FRACTION = frozenset(("fraction",))  # a part of the number of samples, of which a rank's share may be no whole number
 PART = frozenset(("fraction", "divided"))  # the same, by dividing it
+MULTIPLE = frozenset(("multiple",))  # several times the number of samples
 OFFSET = frozenset(("offset",))  # a total and a constant, which totals over ranks would count several times
 _OF_ALL = frozenset(("mean", "sum", "total", "weighted", "count", *EXTREMES))
 
@@ -162,7 +163,9 @@ def multiplied(use: Use) -> Result:
         return NO_CLAIM
     if None in scales:
         found, by = (left, right) if left.scale else (right, left)
-        return _same(found) if found.scale != "count" or type(by.literal) is int else Result("count", found.shape, FRACTION)
+        if found.scale == "count" and by.literal != 1:
+            return Result("count", found.shape, MULTIPLE if type(by.literal) is int else MULTIPLE | FRACTION)
+        return _same(found)
     if scales == {"sum", "other"} and INVERSE in (left.shape, right.shape):
         return Result("mean", (left if left.scale == "sum" else right).shape)
     return Result("sum", (left if left.scale == "mean" else right).shape) if scales == {"mean", "count"} else NO_CLAIM

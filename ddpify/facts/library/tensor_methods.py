@@ -6,9 +6,11 @@ None leaves the method to the rows that follow.
 
 from __future__ import annotations
 
+import ast
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from ddpify.facts import tensors, uniform
+from ddpify.facts import tensor_entries, tensors, uniform
 from ddpify.facts.library import flow, transformers
 from ddpify.facts.library.generic import call_arguments
 from ddpify.facts.library.paths import FILLS
@@ -109,12 +111,29 @@ def _parts_by_name(use: Use) -> Value | None:
     return just(parts)
 
 
+@lru_cache(1024)
+def _as_subscript(node: ast.Call) -> ast.Subscript:
+    """`batch["ids"]`, in the place of `batch.get("ids")`."""
+    assert isinstance(node.func, ast.Attribute)
+    return ast.copy_location(ast.Subscript(node.func.value, node.args[0], ast.Load()), node)
+
+
+def _looked_up(use: Use) -> Value | None:
+    """`batch.get("ids")` of what a loader gives: its entry of that name, as there is one."""
+    rows, key, node = use.event.now, use.argument(0, "key"), use.event.node
+    named = bool(key.objs) and all(isinstance(o, Lit) and isinstance(o.value, str) for o in key.objs)
+    if rows.scale != "sample" or not named or not isinstance(node, ast.Call) or not node.args:
+        return None
+    return tensor_entries.item(use.run, rows, key, _as_subscript(node))
+
+
 _OF_ANYTHING: dict[str, Rule] = {
     "copy_": _copied,
     **dict.fromkeys(("resize_", "resize_as_"), _resized),
     **dict.fromkeys(FILLS, _filled),
     "register_hook": _hooked,
     "type_as": lambda use: use.event.now,
+    "get": _looked_up,
 }
 _OF_TENSORS: dict[str, Rule] = {
     **dict.fromkeys(("items", "keys", "values"), _parts_by_name),
@@ -170,6 +189,8 @@ def tensor_attribute(base: Value, name: str) -> Value:
     if name in _WITHOUT_ORIGINS:
         return NOTHING
     value = transformers.output_of(base, name)
+    if name in transformers.OF_LAYERS and value.scale == "sample" and value.shape is not None:
+        return Value(value.objs, value.origins, value.scale, value.shape._replace(several=True))
     if name == "data" and value.shape is not None and value.shape.packed:
         return Value(value.objs, value.origins, "chosen", value.shape.steps())
     if name == "shape":

@@ -27,6 +27,8 @@ _DECODERS = "Bart BigBirdPegasus Blenderbot BlenderbotSmall MBart Marian Mvp PLB
 _COMPARED = "compared"  # images with texts, each with those of all other samples of the batch
 _COMPARING = "AlignModel AltCLIPModel CLIPModel ChineseCLIPModel ClapModel Siglip2Model SiglipModel XCLIPModel".split()
 _COPIES = frozenset(("clone", "detach", "contiguous", "long"))
+# Outputs with a tensor for each layer.
+OF_LAYERS = frozenset("hidden_states encoder_hidden_states decoder_hidden_states attentions encoder_attentions cross_attentions".split())
 _OF_SAMPLES = ("Sequence", "Image", "Audio", "Video")  # classified as a whole: a row of scores for each
 _LOSSES: dict[str, str] = {
     **{f".{name}": _COMPARED for name in _COMPARING},

@@ -16,7 +16,7 @@ References: https://docs.pytorch.org/docs/stable/generated/torch.nn.DataParallel
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from ddpify.edits import Edit, FreshName, Replace
 from ddpify.facts import library, orders
@@ -115,7 +115,7 @@ def assumed(context: Context, found: Iterable[Change | Finding]) -> AssumedEdits
     for forward in forwards:
         known = isinstance(forward, ast.Call) and not _combines(run, forward) and not _judges(run, forward, forwards)
         rows = _rows(context, forward) if isinstance(forward, ast.Call) and known else []
-        rows = rows if all(_as_many(run, run.value(given), run.value(forward)) for given in rows) else []
+        rows = rows if all(_as_many(run, run.value(given), run.value(forward)) for given in rows) and _are_alike(run, rows) else []
         left = [a for a in arguments(forward) if a not in rows] if isinstance(forward, ast.Call) and given else []
         alone = all(_is_option(run.value(a)) for a in left)  # what all ranks have made alike is given with nothing else
         if isinstance(forward, ast.Call) and rows and alone and facts.may_edit(forward):
@@ -242,7 +242,12 @@ def _as_many(run: Run, given: Value, made: Value) -> bool:
         return all(_as_many(run, given, v) for v in inner)
     if given.of_kind("joined") != made.of_kind("joined"):
         return False
-    return not given.of_kind("parts") or given.of_kind("parts") == made.of_kind("parts")
+    return given.of_kind("parts") <= made.of_kind("parts")
+
+
+def _are_alike(run: Run, rows: list[ast.expr]) -> bool:
+    """Whether all rows of a batch are one for each sample, or all may be several."""
+    return len({bool(run.value(given).of_kind("parts")) for given in rows}) < 2
 
 
 def _judges(run: Run, forward: ast.AST, forwards: Collection[ast.AST]) -> bool:
@@ -278,7 +283,7 @@ def _held(run: Run, value: Value) -> list[Value]:
 
 def _rows(context: Context, node: ast.Call) -> list[ast.expr]:
     """The arguments of a forward that hold a row for each sample; none where another one depends on the batch, too."""
-    out = []
+    out: list[ast.expr] = []
     if any(isinstance(a, ast.Starred) for a in node.args):
         return []
     for given in arguments(node):
@@ -299,7 +304,7 @@ def _rows(context: Context, node: ast.Call) -> list[ast.expr]:
     return out if _counted(out) is not None or not repeated else []
 
 
-def _spread(node: ast.Call) -> list[ast.expr]:
+def _spread(node: ast.Call) -> Sequence[ast.AST | None]:
     """The dicts that a call is passed as `**batch`."""
     return [k.value for k in node.keywords if k.arg is None]
 
@@ -310,7 +315,7 @@ def _is_dict_of_rows(run: Run, value: Value) -> bool:
     return len(held) == len(value.objs) > 0 and all(some and all(is_rows(v) and not v.objs for v in some) for some in held)
 
 
-def _counted(rows: list[ast.expr]) -> ast.expr | None:
+def _counted(rows: Iterable[ast.expr]) -> ast.expr | None:
     """A name of some rows, or an entry of what has one, by which they can be counted."""
     for given in rows:
         while isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute) and given.func.attr in _MOVES:
