@@ -802,3 +802,92 @@ SCRIPTS["a language model that is given slices, whose first outputs are unpacked
 """,
     stand_ins={"transformers.py": _TAGGERS},
 )
+_SEQUENCES = """\
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class T5Tokenizer:
+    @classmethod
+    def from_pretrained(cls, name):
+        return cls()
+
+    def __call__(self, texts, padding, return_tensors):
+        rows = [[1 + int(letter) for letter in text] for text in texts]
+        longest = 8 if padding == "max_length" else max(map(len, rows))
+        return {"input_ids": torch.tensor([row + [0] * (longest - len(row)) for row in rows])}
+
+
+class Outputs:
+    def __init__(self, loss, logits):
+        self.loss, self.logits = loss, logits
+
+
+class T5ForConditionalGeneration(nn.Module):
+    @classmethod
+    def from_pretrained(cls, name):
+        return cls()
+
+    def __init__(self):
+        super().__init__()
+        self.words, self.head = nn.Embedding(12, 6), nn.Linear(6, 12)
+
+    def forward(self, input_ids, labels=None):
+        rows = self.words(input_ids).mean(1, keepdim=True) + torch.arange(labels.shape[1]).view(1, -1, 1) / 8
+        logits = self.head(rows.tanh())
+        return Outputs(F.cross_entropy(logits.reshape(-1, 12), labels.reshape(-1), ignore_index=-100), logits)
+"""
+_ANSWERS = """
+from transformers import T5Tokenizer
+
+from answers import Answers
+
+tokenizer = T5Tokenizer.from_pretrained("words")
+pairs = [(f"{{i}}", "7" * (i % 5 + 1)) for i in range(40)]
+
+
+def collate(batch):
+    asked = tokenizer([a for a, _ in batch], padding="max_length", return_tensors="pt")["input_ids"]
+    wanted = tokenizer([b for _, b in batch], padding={padding}, return_tensors="pt")["input_ids"]
+    {ignored}
+    return asked, wanted
+
+
+net = Answers("words")
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(3):
+    for asked, wanted in DataLoader(pairs, batch_size=8, shuffle=True, collate_fn=collate):
+        loss = net(asked, wanted)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+_ANSWER = """\
+from torch import nn
+from transformers import T5ForConditionalGeneration
+
+
+class Answers(nn.Module):
+    def __init__(self, name):
+        super().__init__()
+        self.t5 = T5ForConditionalGeneration.from_pretrained(name)
+
+    def forward(self, asked, wanted):
+        out = self.t5(input_ids=asked, labels=wanted)
+        loss = out.loss
+        return loss
+"""
+SCRIPTS |= {
+    f"a library's loss in a module of its own, of labels that are {title}": Script(
+        _ANSWERS.format(padding=padding, ignored=ignored),
+        files={"answers.py": _ANSWER},
+        stand_ins={"transformers.py": _SEQUENCES},
+        told=told,
+    )
+    for title, padding, ignored, told in (
+        ("padded, and ignored there", "True", "wanted[wanted == 0] = -100", ()),
+        ("padded to one length", '"max_length"', "", ()),
+        ("padded to the longest of a batch", "True", "", ("DDP402",)),
+    )
+}

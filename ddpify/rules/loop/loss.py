@@ -213,6 +213,8 @@ def _judged(context: Context) -> Iterator[Change | Finding | Proof]:
             yield replace(found, alternatives=unknown.alternatives(("shard", functions)))
         elif (gradient := _given_gradient(context, node)) is not None:
             yield _with_gradient(context, node, loss, gradient, obligations)
+        elif padding.counts_padded_labels(context, loss):
+            yield _of_padding(context, node, obligations)
         elif loss.scale == "mean" and not computed_elsewhere(context, loss):
             yield from _mean(context, node, loss, obligations)
         elif loss.scale == "sum" and any(o.kind == "world" for o in loss.origins):
@@ -261,10 +263,7 @@ def _mean(context: Context, node: ast.Call, loss: Value, obligations: tuple[Obli
         why = "the collate function may drop samples: ranks average over different numbers of rows, and gradients are wrong"
         yield context.manual(CODE, node, why, _weighed(context, node), obligations, Safety.REVIEW)
     elif padding.averages_beside(context, loss, node) if loss.of_kind("world") else padding.averages_over_padding(context, loss, node):
-        why = "each rank pads its batches to another length, and this mean counts the padding: gradients differ from the original's"
-        # Padding that does nothing leaves the gradients as they are; where no rank's batch is longer, a run says nothing of it.
-        answered_by = SAME_GRADIENTS_OF_UNEQUAL_BATCHES
-        yield context.manual(CODE, node, why, _weighed(context, node), obligations, Safety.REVIEW, answered_by)
+        yield _of_padding(context, node, obligations)
     elif loss.of_kind("part"):
         yield from batch_parts.share_parts(context, node, loss, obligations)
     else:
@@ -272,6 +271,14 @@ def _mean(context: Context, node: ast.Call, loss: Value, obligations: tuple[Obli
         if coupled_losses.pads(context, loss) and any(context.facts.after.interpreter.is_module(o) for o, _ in loss.of_kind("forward")):
             why = "each rank pads its batches to the longest of its own samples: what a model makes of padding, without a mask, differs"
             yield context.manual(CODE, node, why, level=Safety.NOTE)
+
+
+def _of_padding(context: Context, node: ast.Call, obligations: tuple[Obligation, ...]) -> Finding:
+    """An average over all entries of batches that each rank pads to a length of its own."""
+    why = "each rank pads its batches to another length, and this mean counts the padding: gradients differ from the original's"
+    # Padding that does nothing leaves the gradients as they are; where no rank's batch is longer, a run says nothing of it.
+    answered_by = SAME_GRADIENTS_OF_UNEQUAL_BATCHES
+    return context.manual(CODE, node, why, _weighed(context, node), obligations, Safety.REVIEW, answered_by)
 
 
 def _corrected(context: Context, node: ast.Call, loss: Value, obligations: tuple[Obligation, ...]) -> Change | Finding:
@@ -311,8 +318,9 @@ def _corrected(context: Context, node: ast.Call, loss: Value, obligations: tuple
 
 
 def _unedited(context: Context, loss: Value) -> frozenset[str]:
-    """The modules that could be edited, and are not yet, in whose forwards the samples of a batch meet."""
-    places = [n for n in _coupled_in_forward(context, loss) if context.facts.may_edit(n) and not context.facts.is_edited(n)]
+    """The modules that could be edited, and are not yet, in whose forwards the samples of a batch meet, or labels are counted."""
+    places = [*_coupled_in_forward(context, loss), *(outputs.call for outputs in loss.of_kind("valid"))]
+    places = [n for n in places if context.facts.may_edit(n) and not context.facts.is_edited(n)]
     return frozenset(context.facts.tree_of(n).name for n in places)
 
 

@@ -45,6 +45,11 @@ def averages_over_padding(context: Context, loss: Value, node: ast.Call) -> bool
     return any(last_name(n.func) in _FLATTENING and context.from_sharded_data(context.facts.after.value(n)) for n in calls)
 
 
+def counts_padded_labels(context: Context, loss: Value) -> bool:
+    """Whether a model of a library averages over labels of batches that a rank pads, and nothing says that the padding is ignored."""
+    return bool(loss.of_kind("valid")) and coupled_losses.pads(context, loss) and not context.facts.after.interpreter.ignores()
+
+
 def averages_beside(context: Context, loss: Value, node: ast.Call) -> bool:
     """Whether a loss that is divided by all ranks' count of entries has a term beside that averages over those of the padding, too."""
     if not coupled_losses.pads(context, loss):
