@@ -1491,3 +1491,46 @@ class Board:
 """
     },
 )
+_AT_IMPORT = """\
+import torch
+import torchvision
+from torch.utils.data import DataLoader
+
+waves = torchvision.datasets.MNIST("waves", train=True, download=True)
+loader = DataLoader(waves, batch_size=4, shuffle=True)
+test_loader = DataLoader(torchvision.datasets.MNIST("waves", train=False, download=True), batch_size=4)
+"""
+_TRAINS = """
+from {module} import loader, test_loader
+
+net = nn.Linear(8, 2)
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+
+
+def main():
+    for epoch in range(2):
+        for rows, kinds in loader:
+            loss = F.cross_entropy(net(rows), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+        with torch.no_grad():
+            right = sum((net(rows).argmax(1) == kinds).sum().item() for rows, kinds in test_loader)
+        print(f"accuracy: {{right / len(test_loader.dataset):.4f}}")
+
+
+{start}
+"""
+SCRIPTS |= {
+    f"loaders that a module makes as it is imported{title}": Script(
+        _TRAINS.format(module=module, start=start),
+        same=("accuracy",),
+        files={"waves.py": _AT_IMPORT, "sets.py": "from waves import loader, test_loader\n"},
+        stand_ins={"torchvision/__init__.py": "from . import datasets\n", "torchvision/datasets.py": WAVES},
+    )
+    for title, module, start in (
+        ("", "waves", "main()"),
+        (", by way of another", "sets", "main()"),
+        (", by a script with a main block", "waves", 'if __name__ == "__main__":\n    main()'),
+    )
+}

@@ -263,6 +263,9 @@ def test_a_module_that_asks_when_it_is_imported_is_told() -> None:
     early = found(HEAD + JOIN + "import rows\ninit_distributed()\n", "", texts)
     assert early == ["rows.py (converted):3 dist.get_world_size runs before the process group is joined"]
     assert found(HEAD + JOIN + "init_distributed()\nimport rows\n", "", texts) == []
+    texts["sets"] = ("", "import rows\n")
+    assert found(HEAD + JOIN + "import sets\ninit_distributed()\n", "", texts) == early
+    assert found(HEAD + JOIN + "init_distributed()\nimport sets\n", "", texts) == []
 
 
 # --- processes beside the ranks ------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from ddpify.checks.problem import Problem
 from ddpify.facts import library
 from ddpify.facts.model import Call, Class, Func, Stack
 from ddpify.facts.runs import Run
+from ddpify.project import SourceFile
 
 JOINED = "joined"
 _JOINS = frozenset(("torch.distributed.init_process_group", "torch.distributed.distributed_c10d.init_process_group"))
@@ -90,6 +91,7 @@ class Order:
     def _surely(self, node: ast.AST) -> bool:
         if isinstance(node, ast.Module):
             if node not in self._imports:
+                self._imports[node] = False  # modules that import one another
                 self._imports[node] = self._imported_later(node)
             return self._imports[node]
         return JOINED in self.reached.get(node, ())
@@ -98,11 +100,16 @@ class Order:
         """Whether every import that runs a module comes after the group is joined."""
         interpreter, visited = self.run.interpreter, self.run.trace.visited
         name = next((n for n, f in interpreter.project.files.items() if f.tree is module), "")
-        found: list[ast.AST] = []
+        found: list[tuple[ast.AST, SourceFile]] = []
         for file in (interpreter.project.entry, *interpreter.project.files.values()):
             imports: list[ast.Import | ast.ImportFrom] = file.standing.of(ast.Import, ast.ImportFrom)
-            found += [node for node in imports if node in visited and name in interpreter.imports(node, file.name)]
-        return bool(found) and all(JOINED in self.reached.get(node, ()) for node in found)
+            found += [(node, file) for node in imports if node in visited and name in interpreter.imports(node, file.name)]
+        return bool(found) and all(JOINED in self.reached.get(node, ()) or self._in_late_module(node, file) for node, file in found)
+
+    def _in_late_module(self, node: ast.AST, file: SourceFile) -> bool:
+        """Whether an import stands in a module that is imported after the group is joined."""
+        entry = self.run.interpreter.project.entry
+        return file is not entry and isinstance(_function_around(self.run, node), ast.Module) and self._surely(file.tree)
 
 
 def problems(run: Run, bindings: Mapping[str, Binding]) -> Iterator[Problem]:

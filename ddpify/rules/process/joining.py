@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from ddpify.checks.binding import Binding
 from ddpify.checks.order import JOINED, Order
 from ddpify.facts.model import Stack
+from ddpify.project import Project
 from ddpify.rules.base import Change
 from ddpify.rules.context import Context
 from ddpify.rules.process import cuda_visible_devices, runtime_module
@@ -77,32 +78,32 @@ def needed_at_import(context: Context, changes: Sequence[Change]) -> bool:
     return any(main not in (n, *tree.ancestors(n)) and isinstance(tree.function(n), ast.Module) for n in standing)
 
 
-def first_import(context: Context, changes: Sequence[Change]) -> ast.stmt | None:
-    """The first import of the entry that runs a module which comes to what needs the group as it is imported, such as a loader."""
-    facts, run = context.facts, context.facts.after
-    modules = {n for node, stack in _asking(context, changes) for n in (*stack[:1], *_outermost(context, node, stack))}
-    names = {file.name for file in facts.project.files.values() if file.tree in modules}
-    if not names:
+def early_import(context: Context, changes: Sequence[Change]) -> ast.stmt | None:
+    """The first import of the entry that leads to a module which asks for the group as it is imported; None where there is none."""
+    if context.options.starts == "spawn":
         return None
-    project = facts.project
-    for statement in facts.trees["__main__"].of(ast.Import, ast.ImportFrom):
-        todo = list(run.interpreter.imports(statement, project.entry.name))  # type: ignore[arg-type]
-        seen = set[str]()
-        while todo:
-            name = todo.pop()
-            if name not in seen and name in project.files:
-                todo += project.imports(project.files[name])
-            seen.add(name)
-        if names & seen:
-            return context.tree.path(statement)[-1]
+    run, tree = context.facts.after, context.tree
+    first = (stack[0] if stack and isinstance(stack[0], ast.Module) else tree.function(node) for node, stack in _asking(context, changes))
+    asking = {n for n in first if isinstance(n, ast.Module) and n is not tree.root}
+    names = {name for name, file in run.interpreter.project.files.items() if file.tree in asking}
+    for statement in tree.root.body if names else ():
+        imports = [
+            n for n in ast.walk(statement) if isinstance(n, (ast.Import, ast.ImportFrom)) and isinstance(tree.function(n), ast.Module)
+        ]
+        if any(not names.isdisjoint(_led_to(run.interpreter.project, run.interpreter.imports(n, "__main__"))) for n in imports):
+            return statement
     return None
 
 
-def _outermost(context: Context, node: ast.AST, stack: Stack) -> Iterator[ast.AST]:
-    """The module that a node is a statement of, where no call leads to it."""
-    if not stack and not context.facts.in_main(node):
-        function = context.tree.function(node)
-        yield from [function] if isinstance(function, ast.Module) else []
+def _led_to(project: Project, modules: set[str]) -> set[str]:
+    """Some modules of the project, and those that they import."""
+    todo, seen = list(modules), set[str]()
+    while todo:
+        name = todo.pop()
+        file = None if name in seen else project.module(name)
+        seen.add(name)
+        todo += project.imports(file) if file is not None else []
+    return seen
 
 
 def _uses(context: Context, changes: Sequence[Change]) -> Iterator[tuple[ast.AST, Stack]]:

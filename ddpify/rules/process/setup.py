@@ -191,11 +191,13 @@ def _calls(context: Context, needs: set[str]) -> str:
 def _placed(context: Context, changes: Sequence[Change], code: str, call: str) -> tuple[ast.stmt, tuple[Edit, ...], bool]:
     """Where the functions of the set-up and the calls of them go; and whether the script chooses its devices after that."""
     anchor, working = _anchor(context, changes)
+    early = isinstance(anchor, (ast.Import, ast.ImportFrom))  # other imports stand before the block, which needs them
+    code = "\n" * early + code
     chosen, main = joining.behind_choice_of_devices(context, changes), context.main_block
     if chosen is not None:
-        return anchor, (InsertBefore(anchor, code, first=True), InsertAfter(chosen, call)), False
+        return anchor, (InsertBefore(anchor, code, first=not early), InsertAfter(chosen, call)), False
     if working or main is None:
-        return anchor, (InsertBefore(anchor, code + call + "\n", first=True),), joining.chooses_later(context, anchor)
+        return anchor, (InsertBefore(anchor, code + call + "\n", first=not early),), joining.chooses_later(context, anchor)
     first = next((s for s in main.body if not isinstance(s, (ast.Import, ast.ImportFrom))), main.body[0])
     edits = (InsertBefore(anchor, code, first=True), InsertBefore(first, call, first=True))
     return anchor, edits, joining.chooses_later(context, first)
@@ -277,18 +279,17 @@ def _template(name: str, names: dict[str, str]) -> str:
 def _anchor(context: Context, changes: Sequence[Change]) -> tuple[ast.stmt, bool]:
     """The statement that the block goes before, and whether the module works at import (then the group is joined there).
 
-    It goes after the imports, but not after a statement that an edit lets use it, nor after one that imports what needs the group.
+    It goes after the imports, but not after a statement that an edit lets use it, or an import of what asks for the group at once.
     """
+    early = joining.early_import(context, changes)
     body = context.tree.root.body
     edited = {n for c in changes if c.edits and c.code != "DDP102" for n in (c.node, *context.tree.ancestors(c.node))}
-    early = joining.first_import(context, changes)
     at = 0
     for i, statement in enumerate(body):
-        if statement is early:
-            return statement, True
         if (
             isinstance(statement, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef))
             or context.is_main(statement)
+            or statement is early
             or (statement in edited and not isinstance(statement, (ast.Import, ast.ImportFrom)))
         ):
             break
@@ -298,7 +299,7 @@ def _anchor(context: Context, changes: Sequence[Change]) -> tuple[ast.stmt, bool
         at = len(body) - 1
     if at == 0 and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) and len(body) > 1:
         at = 1
-    return body[at], works_at_import(context) or joining.needed_at_import(context, changes)
+    return body[at], early is not None or works_at_import(context) or joining.needed_at_import(context, changes)
 
 
 def _imports(statement: ast.stmt) -> bool:
