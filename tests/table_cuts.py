@@ -1601,3 +1601,42 @@ SCRIPTS |= {
         ),
     )
 }
+_SIDE_BY_SIDE = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.rnn, self.fc = nn.Embedding(20, 8), nn.GRU(8, 8, batch_first={lines}), nn.Linear(8, 20)
+
+    def forward(self, words, state):
+        out, state = self.rnn(self.embed(words), state)
+        return self.fc(out), state
+
+
+def side_by_side(words, size):
+    steps = words.size(0) // size
+    return words[: steps * size].view(size, -1){turned}
+
+
+SIZE = 6
+words = side_by_side(torch.arange(610) * 7 % 20, SIZE)
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(2):
+    state = torch.zeros(1, SIZE, 8)
+    for i in range(0, 90, 10):
+        given, wanted = {slices}
+        out, state = net(given, state.detach())
+        loss = F.cross_entropy(out.reshape(-1, 20), wanted.reshape(-1))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+SCRIPTS |= {
+    f"sequences side by side, cut to a multiple of their number, {title}": Script(
+        _SIDE_BY_SIDE.format(lines=lines, turned=turned, slices=slices)
+    )
+    for title, lines, turned, slices in (
+        ("in columns", False, ".t().contiguous()", "words[i : i + 10], words[i + 1 : i + 11]"),
+        ("in rows", True, "", "words[:, i : i + 10], words[:, i + 1 : i + 11]"),
+    )
+}

@@ -28,9 +28,12 @@ def _laid_out(tree: Tree, node: ast.Call) -> BatchSource | None:
     sizes = node.args[0].elts if len(node.args) == 1 and isinstance(node.args[0], (ast.Tuple, ast.List)) else node.args
     if len(sizes) != 2 or is_number(sizes[0], -1) or measures(sizes[0]):
         return None
+    if isinstance(up := tree.parent.get(node), ast.Attribute) and up.attr in ("t", "T", "transpose"):  # columns are sequences side by side
+        return None
     rows = sizes[0]
     known = [rows, resolved(tree, node, rows)]
-    bounds = (end for part in _cuts(tree, node.func.value) for end in (part.upper,) if end is not None)
+    all_of_it = is_number(sizes[1], -1)  # `words[: n * B].view(B, -1)`: rows of the data, which are read through time
+    bounds = (p.upper for p in _cuts(tree, node.func.value) if p.upper is not None and not (all_of_it and p.lower is None))
     return BatchSource("rows", node, known[-1]) if any(_is_multiple(tree, node, end, known) for end in bounds) else None
 
 

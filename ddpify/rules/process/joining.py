@@ -87,10 +87,9 @@ def early_import(context: Context, changes: Sequence[Change]) -> ast.stmt | None
     asking = {n for n in first if isinstance(n, ast.Module) and n is not tree.root}
     names = {name for name, file in run.interpreter.project.files.items() if file.tree in asking}
     for statement in tree.root.body if names else ():
-        imports = [
-            n for n in ast.walk(statement) if isinstance(n, (ast.Import, ast.ImportFrom)) and isinstance(tree.function(n), ast.Module)
-        ]
-        if any(not names.isdisjoint(_led_to(run.interpreter.project, run.interpreter.imports(n, "__main__"))) for n in imports):
+        found = [n for n in ast.walk(statement) if isinstance(n, (ast.Import, ast.ImportFrom))]
+        modules = [run.interpreter.imports(n, "__main__") for n in found if isinstance(tree.function(n), ast.Module)]
+        if any(not names.isdisjoint(_led_to(run.interpreter.project, some)) for some in modules):
             return statement
     return None
 
