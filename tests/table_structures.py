@@ -2680,3 +2680,30 @@ SCRIPTS["a training function that a text finds"] = Script(
         globals()["_".join(("small", "steps"))](net, sgd, rows, kinds)
     """
 )
+_LEFT_OUT = """
+resume = None
+net = nn.Linear(8, 2)
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+
+
+def train(epochs):
+{own}    start = 0
+    if resume is not None:
+        start = 4
+        print(f"resumed at {{start}}")
+    for epoch in range(start, start + epochs):
+        for rows, kinds in loader:
+            sgd.zero_grad()
+            F.cross_entropy(net(rows), kinds).backward()
+            sgd.step()
+
+
+if resume is not None:
+    print("resumed")
+train(2)
+"""
+SCRIPTS |= {
+    f"lines printed where the settings never lead{title}": Script(_LEFT_OUT.format(own=own))
+    for title, own in (("", ""), (", beside a rank of the script's own", "    rank = 4\n    print(rank)\n"))
+}

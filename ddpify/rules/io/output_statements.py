@@ -9,7 +9,7 @@ from ddpify.facts.effects import Effects, maker
 from ddpify.facts.library import effects
 from ddpify.facts.model import Value
 from ddpify.facts.runs import Run
-from ddpify.facts.tree import inside, names_stored
+from ddpify.facts.tree import inside, names_stored, walked
 from ddpify.records import dataclass
 from ddpify.rules.context import Context
 from ddpify.rules.io.all_rank_calls import Required
@@ -77,8 +77,21 @@ class Guards:
 
     def _asks_for_rank(self, test: ast.expr) -> bool:
         if isinstance(test, ast.Compare):
-            return isinstance(test.ops[0], ast.Eq) and any(self.run.value(side).of_kind("rank") for side in (test.left, *test.comparators))
-        return isinstance(test, (ast.Name, ast.Attribute, ast.Call)) and bool(self.run.value(test).of_kind("rank"))
+            return isinstance(test.ops[0], ast.Eq) and any(map(self._of_rank, (test.left, *test.comparators)))
+        return isinstance(test, (ast.Name, ast.Attribute, ast.Call)) and self._of_rank(test)
+
+    def _of_rank(self, node: ast.expr) -> bool:
+        """Whether an expression is computed from the rank; where it was not seen to run, whether its name is that of such a number."""
+        value = self.run.value(node)
+        if value.of_kind("rank") or not isinstance(node, ast.Name) or node in self.run.trace.visited:
+            return bool(value.of_kind("rank"))
+        tree = self.context.facts.tree_of(node)
+        function = tree.function(node)
+        if isinstance(function, ast.Module):
+            own: set[str] = set()
+        else:
+            own = {n.id for n in names_stored(function)} | {n.arg for n in walked(function) if isinstance(n, ast.arg)}
+        return node.id not in own and bool(self.run.attribute(tree.name, node.id).of_kind("rank"))  # type: ignore[arg-type]
 
     def done(self, statement: ast.stmt) -> bool:
         """Whether all output of a statement already runs on rank 0 alone."""
