@@ -1718,6 +1718,7 @@ EXAMPLES: dict[str, Shown] = {**PRECISION, **PROCESSES, **COMMENTS, **DATA, **OU
 
 # the scripts of the tables that show further messages
 FROM_TABLES = (
+    "a score of the first batch of a loader that trains",
     "a data set that loses samples from epoch to epoch",
     "a hook on a parameter that draws",
     "a hook on what is accumulated",

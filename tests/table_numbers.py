@@ -4810,3 +4810,51 @@ SCRIPTS |= {
         same=("so far", "shown", "right"),
     ),
 }
+SCRIPTS["a score of the first batch of a loader that trains"] = Script(
+    """
+    def score(net, loader):
+        rows, kinds = next(iter(loader))
+        with torch.no_grad():
+            return F.cross_entropy(net(rows), kinds).item()
+
+
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+    test_loader = DataLoader(TensorDataset(x[30:], y[30:]), batch_size=8)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, labels in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), labels).backward()
+            optimizer.step()
+        ours, theirs = score(model, loader), score(model, test_loader)
+        print("test", f"{theirs:.5f}")
+        print("train", ours > 0)
+    """,
+    same=("test",),
+)
+SCRIPTS["a stop where a list holds something, and a score gets worse"] = Script(
+    """
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+    test_loader = DataLoader(TensorDataset(x[30:], y[30:]), batch_size=8)
+    model, scores = nn.Linear(8, 2), []
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.3)
+    for epoch in range(6):
+        for rows, labels in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), labels).backward()
+            optimizer.step()
+        with torch.no_grad():
+            right, count = 0, 0
+            for i, (rows, labels) in enumerate(test_loader):
+                if i == 1:
+                    break
+                right += (model(rows).argmax(1) == labels).sum().item()
+        if scores and right <= scores[-1]:
+            for group in optimizer.param_groups:
+                group["lr"] *= 0.5
+        scores.append(right)
+        print("rate", optimizer.param_groups[0]["lr"], right)
+    """,
+    same=("rate",),
+)
