@@ -255,7 +255,8 @@ def _may_be_held(context: Context, test: ast.expr) -> bool:
     """Whether a test may be something else than a number or a flag, of which it asks whether anything is in it."""
     run, parts = context.facts.after, test.values if isinstance(test, ast.BoolOp) else [test]
     objs = [o for part in parts if not isinstance(part, (ast.Compare, ast.UnaryOp)) for o in run.value(part).objs]
-    return any(isinstance(o, (New, Tup)) or (isinstance(o, Lit) and not isinstance(o.value, (bool, int, float))) for o in objs)
+    held = (isinstance(o, Tup) or (isinstance(o, New) and o.path in library.COLLECTIONS) for o in objs)
+    return any(held) or any(isinstance(o, Lit) and not isinstance(o.value, (bool, int, float)) for o in objs)
 
 
 def _broken(test: ast.expr) -> bool:
