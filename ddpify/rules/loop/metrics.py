@@ -126,7 +126,7 @@ EXAMPLES: tuple[Example, ...] = (
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Reduce after each loop over shares of the data."""
-    seen, told = set[ast.AST](), False
+    seen, noted = set[ast.AST](), False
     for node in context.once(_loops):
         if node in seen:
             continue
@@ -135,7 +135,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             yield from _elsewhere(context, node)
             continue
         for item in _reduce(context, node):
-            told |= isinstance(item, Finding) and item.level is Safety.NOTE
+            noted |= isinstance(item, Finding) and item.level is Safety.NOTE
             yield item
     yield from _hidden(context, [node for node in seen if isinstance(node, (ast.For, ast.AsyncFor, ast.While))])
     yield from _divisors(context)
@@ -148,7 +148,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             CODE, within[0].node, "what is printed inside the batch loop is about rank 0's part of the batch", level=Safety.NOTE
         )
     apart = [c for c in _output_calls(context) if not any(loop.node in seen for loop in c.loops) and of_one_batch(context, c.node)]
-    if apart and not within and not told:
+    if apart and not within and not noted:
         yield context.manual(CODE, apart[0].node, "this is about rank 0's part of one batch", level=Safety.NOTE)
     evaluating = seen - context.facts.training_loops
     part = next((c for c in within if effect(c) == "file" and any(loop.node in evaluating for loop in c.loops)), None)
