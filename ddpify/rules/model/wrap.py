@@ -1,7 +1,8 @@
 """Wrap each trained model in DistributedDataParallel.
 
 What it does: `model = DistributedDataParallel(model, device_ids=...)` after the last statement that writes to the model's parameters
-    (moving, loading, re-initialising, replacing layers, freezing) and before its first training forward.
+    (moving, loading, re-initialising, replacing layers, freezing) and before its first training forward. Hooks on parameters, and what
+    `torch.autograd.grad` gives by parameters, get the average over the ranks, which the wrapper takes too late for them.
 Why: the wrapper broadcasts rank 0's parameters once and averages gradients only for what it was built over: what is changed later, or
     run past it, silently drifts apart.
 Safety: applied where every training forward was seen to go through the wrapper; otherwise MANUAL. Batch norm becomes SyncBatchNorm on
