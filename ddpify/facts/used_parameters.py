@@ -91,6 +91,7 @@ class _Body:
         self.leaves: list[bool] = []  # for each loop around: whether it may be left early
         self.fixed = 0
         self.pending: dict[str, Parts] = dict(outer.pending) if outer is not None else {}  # what made a name's value: it may be dropped
+        self.attributes: set[str] = set(outer.attributes) if outer is not None else set()  # names that hold one, and nothing computed
         self.pending_by_condition: dict[str, Parts] = dict(outer.pending_by_condition) if outer is not None else {}
         self.pending_where: dict[tuple[Hashable, bool], dict[str, Parts]] = {}  # the same, where a question was answered so
 
@@ -171,6 +172,7 @@ class _Body:
     def keep(self, name: str, value: ast.expr) -> Parts:
         """Let a name hold a value: what is read for it is used; what makes it is once the name is read."""
         everything = self.mentioned(value)
+        (self.attributes.add if isinstance(value, ast.Attribute) else self.attributes.discard)(name)
         kept, self.pending = self.pending, {}
         own = self.mentioned(value)
         self.pending = {**kept, name: own}
@@ -274,7 +276,8 @@ class _Body:
 
     def parameter(self, node: ast.expr) -> Parts:
         """The layers or parameters that an expression names, or a name holds; nothing for what is computed."""
-        return self.mentioned(node) if isinstance(node, (ast.Name, ast.Attribute)) else NO_PARTS
+        held = isinstance(node, ast.Name) and node.id in self.attributes
+        return self.mentioned(node) if held or isinstance(node, ast.Attribute) else NO_PARTS
 
     def attribute(self, node: ast.Attribute) -> Parts | None:
         """The same of an attribute that is no module: what a property runs, or what computed the object."""

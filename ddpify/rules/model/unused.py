@@ -7,7 +7,7 @@ import ast
 from ddpify.facts.collect import TrainedModel, TrainingLoop
 from ddpify.facts.held_parts import HeldParts
 from ddpify.facts.left_out import left_out
-from ddpify.facts.model import Class, New
+from ddpify.facts.model import Class, New, Obj
 from ddpify.facts.runs import Run
 from ddpify.facts.tree import is_number, last_name, walked
 from ddpify.rules.context import Context
@@ -33,9 +33,9 @@ def unused(context: Context, model: TrainedModel) -> bool:
         return asked == "on"
     if any(_without_pooler(context, model, obj) or _without_stages(context, obj) for obj in model.objs if isinstance(obj, New)):
         return True
-    return any(_leaves_out(context, model, loop) or _leaves_out_outputs(model, loop) for loop in context.facts.loops) or any(
-        _conditional(context, node) for node in model.forwards
-    )
+    return any(
+        _leaves_out(context, model, loop) or _leaves_out_outputs(context.facts.before, model, loop) for loop in context.facts.loops
+    ) or any(_conditional(context, node) for node in model.forwards)
 
 
 def _leaves_out(context: Context, model: TrainedModel, loop: TrainingLoop) -> bool:
@@ -133,10 +133,10 @@ def _conditional(context: Context, node: ast.AST) -> bool:
     return False
 
 
-def _leaves_out_outputs(model: TrainedModel, loop: TrainingLoop) -> bool:
+def _leaves_out_outputs(run: Run, model: TrainedModel, loop: TrainingLoop) -> bool:
     """Whether parts of the model only lead to outputs that a backward does not start from, or not in every step."""
-    reached: dict[object, set[object]] = {}
-    outputs: dict[object, set[frozenset[tuple[object, frozenset[object]]]]] = {}
+    held, reached = HeldParts(run), dict[object, set[object]]()
+    outputs: dict[object, set[frozenset[tuple[object, frozenset[Obj]]]]] = {}
     always, sometimes = loop.loss.of_kind("output"), loop.loss.of_kind("sometimes")
     for node, name, all_of in (*always, *(s for s in sometimes if not any(a[0] is s[0] for a in always))):
         if node in model.forwards:
@@ -145,6 +145,6 @@ def _leaves_out_outputs(model: TrainedModel, loop: TrainingLoop) -> bool:
     for node, names in reached.items():
         for given in map(dict, outputs[node]):
             used = frozenset().union(*(given.get(n, frozenset()) for n in names))
-            if any(not parts <= used for parts in given.values()):
+            if any(held.parts(part) for parts in given.values() for part in parts - used - model.objs):
                 return True
     return False
