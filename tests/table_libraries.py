@@ -891,29 +891,3 @@ SCRIPTS |= {
         ("padded to the longest of a batch", "True", "", ("DDP402",)),
     )
 }
-SCRIPTS["the total of a loss of an unknown package, which is of the whole batch"] = Script(
-    """
-from measures import spread
-
-images = TensorDataset(torch.randn(40, 4), torch.randn(40, 2))
-
-
-def one_pass(net, loader, optimizer):
-    total = 0.0
-    for x, y in loader:
-        loss = spread(net(x), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        total += loss.item()
-    return total / len(loader)
-
-
-net = nn.Linear(4, 2)
-optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-loader = DataLoader(images, batch_size=8, shuffle=True)
-for epoch in range(3):
-    print(f"{epoch}: {one_pass(net, loader, optimizer):.3f}")
-""",
-    stand_ins={"measures.py": "def spread(rows, targets):\n    return (rows - targets).square().mean(0).sqrt().sum()\n"},
-)

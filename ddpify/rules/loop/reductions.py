@@ -18,7 +18,6 @@ from ddpify.records import replace
 from ddpify.rules.context import Context
 from ddpify.rules.data.stream import ITERABLE
 from ddpify.rules.loop.branches import passes_alike, under_own_test
-from ddpify.rules.loop.coupled_losses import is_of_whole_batch
 from ddpify.rules.loop.fresh import assigned, is_fresh
 from ddpify.rules.loop.last_batch import of_one_batch, only_shown, sizes_read
 from ddpify.rules.loop.live_out import LiveOut, of_same_batch, places_of, steered, written
@@ -334,14 +333,11 @@ def _of_all_ranks(context: Context, size: ast.expr) -> Edit:
 
 
 def _is_by_choice(var: Variable) -> bool:
-    """Whether a total depends on what a rank decided by its own rows; one of its clock, or of its process, is rank 0's own.
-
-    What something unknown computes from all ranks' rows is that of all ranks, as the loss is.
-    """
+    """Whether a total depends on what a rank decided by its own rows; one of its clock, or of its process, is rank 0's own."""
     if var.live.hows != {"total"} or var.context.from_sharded_data(var.live.value):
         return False
-    placed, whole = var.context.placement(var.live.value), is_of_whole_batch(var.live.value)
-    return (isinstance(placed, Unknown) and not whole) or (isinstance(placed, PerRank) and CHOICE in placed.why) or _counts_samples(var)
+    placed = var.context.placement(var.live.value)
+    return isinstance(placed, Unknown) or (isinstance(placed, PerRank) and CHOICE in placed.why) or _counts_samples(var)
 
 
 def _counted(var: Variable) -> Reduction:
