@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from ddpify.comments import mark, marked
 from ddpify.edits import InsertBefore
+from ddpify.facts.tree import walk
 from ddpify.project import SourceFile
 from ddpify.rules.base import Change, Finding, Safety, span
 
@@ -35,7 +36,7 @@ def marks(files: Mapping[str, SourceFile], lines: Mapping[str, Callable[[int], i
 
 def _statement(tree: ast.Module, line: int) -> ast.stmt | None:
     """The statement that a line belongs to, or the last above; the outermost where several begin there: an `elif` belongs to its `if`."""
-    parent = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    parent = {child: node for node in walk(tree) for child in ast.iter_child_nodes(node)}
     around = [n for n in parent if isinstance(n, ast.stmt) and n.lineno <= line <= (n.end_lineno or n.lineno)]
     heads = [n for n in around if line <= span(n)[1]]
     above = [n for n in parent if isinstance(n, ast.stmt) and n.lineno <= line]

@@ -35,6 +35,7 @@ from ddpify.edits import (
     Unwrap,
     Within,
 )
+from ddpify.facts.tree import walk
 from ddpify.records import dataclass, field, fields
 from ddpify.rules.base import Change
 
@@ -752,20 +753,18 @@ def _check_losses(steps: Sequence[_Step]) -> None:
     moved: dict[Change, set[ast.AST]] = {}
     for step in steps:
         if isinstance(step.edit, (InsertBefore, Under)):
-            moved.setdefault(step.change, set()).update(node for hole in step.edit.holes for node in ast.walk(hole))
+            moved.setdefault(step.change, set()).update(node for hole in step.edit.holes for node in walk(hole))
         if not isinstance(step.edit, (InsertBefore, Under)):
             edited.setdefault(step.edit.node, []).append(step)
     for step in steps:
         edit = step.edit
         holes = getattr(edit, "holes", ())
         place = edit.node if isinstance(edit, Replace) else _argument(edit) if isinstance(edit, SetArgument) else None
-        below = set(ast.walk(edit.node)) if place is not None or holes else set()
+        below = set(walk(edit.node)) if place is not None or holes else set()
         if any(hole not in below for hole in holes):
             raise _Conflict(step.change)
         if place is not None:
-            lost = edited.keys() & set(ast.walk(place)) - {node for hole in holes for node in ast.walk(hole)} - moved.get(
-                step.change, set()
-            )
+            lost = edited.keys() & set(walk(place)) - {node for hole in holes for node in walk(hole)} - moved.get(step.change, set())
             _blame(step, [s for node in lost for s in edited[node] if node is not edit.node or _precedes(s, step)])
         if isinstance(edit, (SetArgument, DropArgument)):
             same = (SetArgument, DropArgument)

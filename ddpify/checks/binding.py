@@ -13,7 +13,7 @@ import builtins
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Literal, NamedTuple
 
-from ddpify.facts.tree import last_name, scope_nodes
+from ddpify.facts.tree import last_name, scope_nodes, walk
 from ddpify.records import dataclass, field
 
 BUILTINS = frozenset(dir(builtins)) | frozenset(("__file__", "__path__", "__builtins__", "__annotations__", "__class__", "WindowsError"))
@@ -543,7 +543,7 @@ class Binding:
         ends = [before]
         for case in node.cases:
             self._state = None if before is None else before.copy()
-            for part in ast.walk(case.pattern):
+            for part in walk(case.pattern):
                 if isinstance(part, (ast.MatchAs, ast.MatchStar)) and part.name:
                     self._bind(part.name)
                 elif isinstance(part, ast.MatchMapping) and part.rest:
@@ -598,7 +598,7 @@ def _constructing(node: ast.ClassDef) -> list[ast.FunctionDef]:
     methods = _methods(node)
     todo = [m for m in methods if m.name.startswith("__") and m.name != "__call__"]
     for method in todo:
-        named = {n.attr for n in ast.walk(method) if isinstance(n, ast.Attribute)}
+        named = {n.attr for n in walk(method) if isinstance(n, ast.Attribute)}
         todo += [m for m in methods if m.name in named and m not in todo]
     return todo
 

@@ -11,6 +11,7 @@ from ddpify.checks.problem import Problem
 from ddpify.facts import library
 from ddpify.facts.model import Call, Class, Func, Lit, New, Value
 from ddpify.facts.runs import Run
+from ddpify.facts.tree import walk
 from ddpify.launchers.pure import Purity
 
 _PROCESSES = frozenset(f"{package}.Process" for package in ("multiprocessing", "torch.multiprocessing", "multiprocessing.context"))
@@ -35,7 +36,7 @@ def problems(run: Run) -> Iterator[Problem]:
     purity: dict[str, Purity] = {}
     while todo:
         place = todo.pop()
-        for node in ast.walk(place.node):
+        for node in walk(place.node):
             if not isinstance(node, ast.Call):
                 continue
             value = run.value(node.func)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from ddpify.checks.problem import Problem
 from ddpify.facts.model import Call, Class, Ext, Func, Lit, Method, New, Tup, Value
 from ddpify.facts.runs import Run
+from ddpify.facts.tree import walk
 from ddpify.runtime import HELPERS, Kind
 
 _CONTAINERS: dict[str, Kind] = {"list": "list", "dict": "dict", "set": "set", "tuple": "tuple", "collections.OrderedDict": "dict"}
@@ -18,7 +19,7 @@ _HOLD_OTHERS: frozenset[Kind] = frozenset(("list", "dict", "set", "tuple"))
 def problems(run: Run, helpers: Mapping[ast.AST, str]) -> Iterator[Problem]:
     """The arguments of wrong kinds; `helpers` has the definitions of the helpers, and which pieces of the runtime block they are."""
     reported: set[tuple[ast.AST, int]] = set()
-    theirs = {n for helper in helpers for n in ast.walk(helper)}  # which look at what they are given
+    theirs = {n for helper in helpers for n in walk(helper)}  # which look at what they are given
     for call in (c for c in run.trace.calls if c.node not in theirs):
         for key in {helpers[o.node] for o in call.func.objs if isinstance(o, (Func, Class)) and o.node in helpers}:
             for position, takes in enumerate(HELPERS[key].takes):

@@ -13,7 +13,7 @@ from ddpify.facts.model import NOTHING, Call, Func, Lit, New, Obj, Part, Value, 
 from ddpify.facts.moved_saves import moves
 from ddpify.facts.runs import Run
 from ddpify.facts.stepped import not_averaged, optimizers_of, owners
-from ddpify.facts.tree import Tree, same, scope_nodes
+from ddpify.facts.tree import Tree, same, scope_nodes, walk
 
 CALL = "average_gradients"
 
@@ -117,9 +117,9 @@ def _by_name(tree: Tree, node: ast.AST) -> bool:
             return any(isinstance(a, ast.For) for a in tree.ancestors(up))
         if isinstance(up, ast.For):
             statement = tree.statement(node)
-            named = {n.id for n in ast.walk(up.target) if isinstance(n, ast.Name)}
+            named = {n.id for n in walk(up.target) if isinstance(n, ast.Name)}
             value = statement.value if isinstance(statement, (ast.Assign, ast.Expr)) else None
-            return isinstance(statement, ast.Assign) and any(isinstance(n, ast.Name) and n.id in named for n in ast.walk(value))  # type: ignore[arg-type]
+            return isinstance(statement, ast.Assign) and any(isinstance(n, ast.Name) and n.id in named for n in walk(value))
     return False
 
 
@@ -214,7 +214,7 @@ def _outermost(run: Run, owner: Obj) -> Obj:
 def _refers_to(facts: Facts, statement: ast.stmt, target: ast.expr, root: Obj) -> bool:
     """Whether a name or attribute of a statement's function holds a module, or one of those that it may be."""
     run, function = facts.before, facts.entry.function(statement)
-    values = [run.value(n) for n in ast.walk(function) if isinstance(n, (ast.Name, ast.arg, ast.Attribute)) and same(n, target)]
+    values = [run.value(n) for n in walk(function) if isinstance(n, (ast.Name, ast.arg, ast.Attribute)) and same(n, target)]
     stored = [s.value for s in run.trace.stores if isinstance(s.node, ast.Attribute) and same(s.node, target)]
     return any(root in run.unwrap(v) for v in (*values, *stored))
 
@@ -302,7 +302,7 @@ def _bound_between(first: ast.stmt, block: list[ast.stmt], inside: ast.stmt) -> 
     if first in block:
         return False
     return isinstance(inside, (ast.For, ast.AsyncFor)) or any(
-        isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) for n in ast.walk(inside)
+        isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) for n in walk(inside)
     )
 
 
@@ -312,7 +312,7 @@ def _in_closure(facts: Facts, runs: _Runs, step: Call) -> ast.stmt | None:
     if len(functions) != 1 or not isinstance(functions[0], ast.FunctionDef) or not facts.is_edited(functions[0]):
         return None
     body = functions[0].body
-    if not isinstance(body[-1], ast.Return) or sum(isinstance(n, ast.Return) for n in ast.walk(functions[0])) > 1:
+    if not isinstance(body[-1], ast.Return) or sum(isinstance(n, ast.Return) for n in walk(functions[0])) > 1:
         return None
     found = _before(facts.entry, runs, body[-1], body[-1])
     return found if runs.reached else None
@@ -335,7 +335,7 @@ class _Runs:
         """The nodes that run when a statement does; the bodies of functions that it only defines left out."""
         own = set(scope_nodes(statement))
         called = {o.node for n in own for c in self._by.get(n, ()) for v in (c.func, *c.args) for o in v.objs if isinstance(o, Func)}
-        return own.union(*(ast.walk(f) for f in called))
+        return own.union(*(walk(f) for f in called))
 
     def backward(self, statement: ast.stmt) -> bool:
         """Whether a statement runs a backward call."""

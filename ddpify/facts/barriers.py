@@ -6,7 +6,7 @@ import ast
 
 from ddpify.facts.model import Func, Method
 from ddpify.facts.runs import Run
-from ddpify.facts.tree import Tree
+from ddpify.facts.tree import Tree, walk
 
 BARRIERS = frozenset(("torch.distributed.barrier", "torch.distributed.monitored_barrier"))
 _FIRST = frozenset(("main_process_first", "local_main_process_first"))  # of accelerate and of transformers
@@ -29,5 +29,5 @@ def waits(run: Run, manager: ast.expr) -> bool:
 
 
 def _runs_barrier(run: Run, obj: object) -> bool:
-    calls = (n for n in ast.walk(obj.node) if isinstance(n, ast.Call)) if isinstance(obj, Func) else ()
+    calls = (n for n in walk(obj.node) if isinstance(n, ast.Call)) if isinstance(obj, Func) else ()
     return any(run.value(n.func).paths() & BARRIERS for n in calls)

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Sequence
 from typing import Literal, Protocol
 
-from ddpify.facts.tree import argument, last_name, scope_nodes
+from ddpify.facts.tree import argument, last_name, scope_nodes, walk
 from ddpify.placement.rows import ALIGNED
 
 Layout = Literal["list", "empty", "count", "rows", "thinned", "plain"] | int | None
@@ -63,11 +63,11 @@ _LONGEST = frozenset("max amax sort sorted".split())
 
 def fills_up(function: ast.AST) -> bool:
     """Whether a function makes rows as long as the longest that it is given: tensors of that length, or lists filled up to it."""
-    nodes = list(ast.walk(function))
+    nodes = list(walk(function))
     longest: set[str] = set()
 
     def depends(node: ast.AST) -> bool:
-        parts = list(ast.walk(node))
+        parts = list(walk(node))
         called = any(isinstance(n, ast.Call) and last_name(n.func) in _LONGEST for n in parts)
         return called or any(isinstance(n, ast.Name) and n.id in longest for n in parts)
 
@@ -76,7 +76,7 @@ def fills_up(function: ast.AST) -> bool:
         size = len(longest)
         for node in nodes:
             if isinstance(node, ast.Assign) and depends(node.value):
-                longest |= {n.id for target in node.targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+                longest |= {n.id for target in node.targets for n in walk(target) if isinstance(n, ast.Name)}
     created = (n.args for n in nodes if isinstance(n, ast.Call) and last_name(n.func) in _CREATE and n.args)
     sizes = (list(given[0].elts) if isinstance(given[0], (ast.Tuple, ast.List)) else given for given in created)
     filled = (n for n in nodes if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult))
@@ -132,7 +132,7 @@ class _Reader:
     def lose(self, node: ast.AST) -> None:
         """Know no more of what a statement may bind or change; samples may be left out under a condition."""
         thinned = isinstance(node, (ast.If, ast.For, ast.While, ast.Try))
-        for part in ast.walk(node):
+        for part in walk(node):
             name = part.func.value if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) else part
             if isinstance(part, ast.Call) and name is not part.func and getattr(part.func, "attr", "") == "sort":
                 continue
@@ -164,7 +164,7 @@ class _Reader:
 
     def is_thinned(self, node: ast.AST) -> bool:
         """Whether samples may be left out of what is computed, or have several rows in it."""
-        for part in ast.walk(node):
+        for part in walk(node):
             if isinstance(part, ast.comprehension) and part.ifs and not self.is_of_one_sample(part.iter):
                 return True
             if isinstance(part, ast.Call) and last_name(part.func) in {*_JOINS, "filter", "compress", "extend"}:

@@ -14,7 +14,7 @@ from ddpify.facts.interpret.attributes import opened
 from ddpify.facts.interpret.settings import excluded
 from ddpify.facts.model import NOTHING, Call, Func, Lit, Loop, Method, New, Obj, Part, Value, join, ordered
 from ddpify.facts.runs import Run, place_of, run, run_by
-from ddpify.facts.tree import Forest, Tree, arguments
+from ddpify.facts.tree import Forest, Tree, arguments, walk
 from ddpify.project import Project
 from ddpify.records import dataclass, field, replace
 
@@ -397,7 +397,7 @@ def _moved_by_hand(tree: Tree) -> Iterator[ast.expr]:
 
 
 def _grad_in(node: ast.expr) -> bool:
-    return any(map(_is_grad, ast.walk(node)))
+    return any(map(_is_grad, walk(node)))
 
 
 def _is_grad(node: ast.AST) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from ddpify.facts.collect import Facts
 from ddpify.facts.model import NOTHING, Class, Func, Like, Lit, Method, Part, Value
-from ddpify.facts.tree import argument, is_none, last_name
+from ddpify.facts.tree import argument, is_none, last_name, walk
 
 INDEXED = re.compile(r"^(cuda|gpu):\d+$")
 _TEXT = re.compile(r"^cuda:(\d+|\*)$")
@@ -38,7 +38,7 @@ class Devices:
 
     def is_of_rank(self, node: ast.AST) -> bool:
         """Whether an expression is computed from the rank, or asks which device is this rank's."""
-        values = [self._held(n) for n in ast.walk(node) if isinstance(n, ast.expr)]
+        values = [self._held(n) for n in walk(node) if isinstance(n, ast.expr)]
         return any(v.of_kind("rank") or v.of_kind("local") or _THIS in v.paths() for v in values)
 
     def _held(self, node: ast.expr) -> Value:

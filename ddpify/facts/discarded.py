@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ddpify.facts import library
 from ddpify.facts.model import Call, New, Part, Tup, Value
-from ddpify.facts.tree import walked
+from ddpify.facts.tree import walk
 
 if TYPE_CHECKING:
     from ddpify.facts.collect import Facts, TrainingLoop
@@ -70,7 +70,7 @@ def _is_discarded(
 def _moves_nothing(facts: Facts, loop: TrainingLoop, moved: dict[New, set[object]]) -> bool:
     """Whether a backward call is for the gradient of rows, through modules of the script that no optimizer was given."""
     run, node = facts.before, loop.backward.node
-    if not any(isinstance(n, ast.Attribute) and n.attr == "grad" for n in walked(facts.tree_of(node).function(node))):
+    if not any(isinstance(n, ast.Attribute) and n.attr == "grad" for n in walk(facts.tree_of(node).function(node))):
         return False
     reached = {pair[0] for pair in loop.loss.of_kind("forward")}
     through = loop.loss.of_kind("parameters") | loop.loss.of_kind("weight")

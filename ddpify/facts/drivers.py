@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ddpify.facts import named
 from ddpify.facts.model import NOTHING, Call, Class, Func, Method, Module, New, Obj, Tup, Value, join, just
+from ddpify.facts.tree import walk
 
 if TYPE_CHECKING:
     from ddpify.facts.interpret.state import Interpreter
@@ -83,7 +84,7 @@ def spawned(run: Interpreter, event: Call, args: list[Value], keywords: dict[str
 def _called(run: Interpreter, obj: Obj) -> bool:
     """Whether the file calls a definition of its own by name: then it is a helper of others."""
     tree, name = run.file_of(run.frame.file).tree, getattr(getattr(obj, "node", None), "name", "")
-    return any(isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == name for n in ast.walk(tree))
+    return any(isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == name for n in walk(tree))
 
 
 def drive(run: Interpreter, node: ast.AST, obj: Obj) -> Value:

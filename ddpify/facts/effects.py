@@ -14,7 +14,7 @@ from ddpify.facts.library import effects as rows
 from ddpify.facts.library.row import row_of
 from ddpify.facts.model import Call, Ext, Func, Lit, Method, New, Obj, Part, Store, Value, library_bases
 from ddpify.facts.runs import Run
-from ddpify.facts.tree import last_name
+from ddpify.facts.tree import last_name, walk
 
 
 def is_bar(obj: object) -> bool:
@@ -277,7 +277,7 @@ class Effects:
     def changed_names(self, node: ast.AST) -> set[str]:
         """The global names that a call binds."""
         calls = [*self.facts.after.calls(node), *self.under.get(node, ())]
-        return {n for f in self._functions(calls) for g in ast.walk(f) if isinstance(g, (ast.Global, ast.Nonlocal)) for n in g.names}
+        return {n for f in self._functions(calls) for g in walk(f) if isinstance(g, (ast.Global, ast.Nonlocal)) for n in g.names}
 
     def _outer(self, obj: Obj, node: ast.AST) -> bool:
         """Whether an object was there before a call."""
@@ -339,8 +339,8 @@ class Effects:
         if not isinstance(node, ast.Name) or node.id in seen:
             return isinstance(node, ast.Name)
         function = self.facts.tree_of(node).function(node)
-        bound = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == node.id and isinstance(n.ctx, ast.Store)]
-        loops = [n for n in ast.walk(function) if isinstance(n, (ast.For, ast.AsyncFor)) and any(b in ast.walk(n.target) for b in bound)]
+        bound = [n for n in walk(function) if isinstance(n, ast.Name) and n.id == node.id and isinstance(n.ctx, ast.Store)]
+        loops = [n for n in walk(function) if isinstance(n, (ast.For, ast.AsyncFor)) and any(b in walk(n.target) for b in bound)]
         return bool(bound) and all(self._is_local(over, seen | {node.id}) for loop in loops for over in _iterated(loop.iter))
 
     def _functions(self, calls: Iterable[Call]) -> set[ast.AST]:
@@ -350,7 +350,7 @@ class Effects:
     def _binds_global_that_is_read(self, function: ast.AST) -> bool:
         """Whether a function assigns a global variable that is read by functions that do not assign it."""
         tree = self.facts.tree_of(function)
-        for statement in ast.walk(function):
+        for statement in walk(function):
             if isinstance(statement, ast.Nonlocal):
                 return True
             if isinstance(statement, ast.Global) and any(self._read_elsewhere(name, tree.root) for name in statement.names):
@@ -363,7 +363,7 @@ class Effects:
             isinstance(n, ast.Name)
             and n.id == name
             and isinstance(n.ctx, ast.Load)
-            and not any(isinstance(g, ast.Global) and name in g.names for g in ast.walk(tree.function(n)))
+            and not any(isinstance(g, ast.Global) and name in g.names for g in walk(tree.function(n)))
             for n in tree.nodes()
         )
 

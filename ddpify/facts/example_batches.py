@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ddpify.facts.batch_source import BatchSource, Layout
 from ddpify.facts.model import Call, Func, Lit, New, Value, paths_of
-from ddpify.facts.tree import Tree, argument
+from ddpify.facts.tree import Tree, argument, walk
 
 if TYPE_CHECKING:
     from ddpify.facts.runs import Run
@@ -31,7 +31,7 @@ def example_batches(run: Run, trees: list[Tree]) -> Iterator[BatchSource]:
     layouts: tuple[tuple[str, Layout], ...] | None = None
     for tree in trees:
         loops: list[ast.For | ast.comprehension] = tree.of(ast.For, ast.comprehension)
-        for part in (n for loop in loops for n in ast.walk(loop.iter)):
+        for part in (n for loop in loops for n in walk(loop.iter)):
             if isinstance(part, (ast.Name, ast.Attribute, ast.Subscript)) and is_iterator(run.value(part)):
                 layouts = tuple(sorted(_layouts(run, trees).items())) if layouts is None else layouts
                 yield from _of_loop(tree, part, layouts) if layouts else ()

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ddpify.facts.model import Call, Lit
+from ddpify.facts.tree import walk
 
 CHECKING = frozenset(  # they look for themselves what is there
     (
@@ -34,7 +35,7 @@ def fetches(call: Call) -> bool:
 
 def _command_texts(call: Call) -> Iterator[str]:
     """The texts of a command."""
-    for node in ast.walk(call.node):
+    for node in walk(call.node):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
     for value in call.args:

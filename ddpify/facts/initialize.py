@@ -8,7 +8,7 @@ from collections.abc import Hashable
 from ddpify.facts import collect, library, runs, wrap_places
 from ddpify.facts.collect import Facts, TrainedModel
 from ddpify.facts.model import Call
-from ddpify.facts.tree import own_nodes, same, structure
+from ddpify.facts.tree import own_nodes, same, structure, walk
 from ddpify.facts.wrap_places import Event
 from ddpify.records import dataclass
 
@@ -74,7 +74,7 @@ def _site(facts: Facts, event: Event, train: Call) -> Site | Nowhere:
     loads = _loads(facts, event[0], train.order)
     stepped = [TrainedModel(frozenset({o}), frozenset()) for o in sorted(facts.optimizers, key=runs.place_of)]
     for _, statement, _ in wrap_places.statements_between(facts, event, train):
-        inside = set(ast.walk(statement))
+        inside = set(walk(statement))
         if any(inside & {c.node, *c.stack} for c in loads):
             continue
         models, optimizers = ([_target(facts, statement, what) for what in each] for each in (facts.models, stepped))

@@ -14,7 +14,7 @@ from ddpify.facts import library
 from ddpify.facts.batch_source import JOINS, ORDERS, PATHS, BatchSource
 from ddpify.facts.example_batches import example_batches
 from ddpify.facts.model import Call, Lit, New, Part, Trace, Tup
-from ddpify.facts.tree import Tree, argument, arguments, is_number, last_name, same, structure
+from ddpify.facts.tree import Tree, argument, arguments, is_number, last_name, same, structure, walk
 
 if TYPE_CHECKING:
     from ddpify.facts.runs import Run
@@ -66,7 +66,7 @@ def _without_parts(found: dict[ast.AST, BatchSource], trees: Collection[Tree]) -
     out = dict(found)
     for node, cut in found.items():
         draws = [other.node for other in out.values() if other.kind == "draw" and other.node is not node] if cut.kind == "draw" else []
-        if (cut.kind != "state" and _stacked(trees, node)) or any(node in ast.walk(draw) for draw in draws):
+        if (cut.kind != "state" and _stacked(trees, node)) or any(node in walk(draw) for draw in draws):
             del out[node]
     return out
 
@@ -104,7 +104,7 @@ def _rests(tree: Tree, found: Mapping[ast.AST, BatchSource]) -> Iterator[BatchSo
         if not (isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice)):
             continue
         for branch in (up for up in tree.path(node) if isinstance(tree.parent.get(up), ast.If)):
-            for other in ast.walk(tree.parent[branch]):
+            for other in walk(tree.parent[branch]):
                 match other:
                     case ast.Subscript(value=rows, slice=ast.Slice(lower=ast.expr() as start, upper=upper, step=None), ctx=ast.Load()):
                         same_start = node.slice.lower is not None and same(start, node.slice.lower)
@@ -168,7 +168,7 @@ def resolved(tree: Tree, node: ast.AST, value: ast.expr, depth: int = 3) -> ast.
     if not isinstance(value, ast.Name) or not depth:
         return value
     given: list[ast.expr | None] = []
-    for other in ast.walk(tree.function(node)):
+    for other in walk(tree.function(node)):
         if isinstance(other, ast.Name) and other.id == value.id and isinstance(other.ctx, ast.Store):
             up = tree.parent.get(other)
             if isinstance(up, ast.Assign):
@@ -220,7 +220,7 @@ def _steps(run: Run, tree: Tree, node: ast.expr, start: ast.expr, size: ast.expr
 
 def _step_of(run: Run, loop: object) -> Iterator[ast.expr]:
     over = [loop.iter] if isinstance(loop, (ast.For, ast.AsyncFor)) else [g.iter for g in getattr(loop, "generators", ())]
-    for part in (n for each in over for n in ast.walk(each) if isinstance(n, ast.Call)):
+    for part in (n for each in over for n in walk(each) if isinstance(n, ast.Call)):
         paths = run.value(part.func).paths()
         if paths & {"range", "xrange", "tqdm.trange", "numpy.arange", "torch.arange"} and len(part.args) == 3:
             yield part.args[2]
@@ -237,7 +237,7 @@ def _one_number(run: Run, a: ast.expr, b: ast.expr) -> bool:
 def _moves(tree: Tree, node: ast.expr, lower: ast.expr, ends: tuple[ast.expr, ...], size: ast.expr) -> bool:
     """Whether a loop around moves the start on by the size, or to the end."""
     loop = next((up for up in tree.ancestors(node) if isinstance(up, _LOOPS)), None)
-    for other in ast.walk(loop) if loop is not None else ():
+    for other in walk(loop) if loop is not None else ():
         if isinstance(other, ast.AugAssign) and same(other.target, lower):
             return isinstance(other.op, ast.Add) and same(other.value, size)
         if isinstance(other, ast.Assign) and same(other.targets[0], lower):
@@ -389,7 +389,7 @@ def measures(size: ast.expr) -> bool:
     return any(
         (isinstance(n, ast.Attribute) and n.attr in ("shape", "size"))
         or (isinstance(n, ast.Call) and last_name(n.func) in ("len", "size", "numel"))
-        for n in ast.walk(size)
+        for n in walk(size)
     )
 
 
@@ -398,7 +398,7 @@ def _drawn_one_by_one(run: Run, node: ast.ListComp) -> BatchSource | None:
     match node.generators:
         case [ast.comprehension(iter=ast.Call(args=[count]) as over, ifs=[])] if _looped(run, over):
             ranges = "range" in run.value(over.func).paths() and not measures(count) and run.value(count).scale is None
-            called = [p for n in ast.walk(node.elt) if isinstance(n, ast.Call) for p in run.value(n.func).paths()]
+            called = [p for n in walk(node.elt) if isinstance(n, ast.Call) for p in run.value(n.func).paths()]
             return BatchSource("draw", node, count) if ranges and any(p.startswith(("random.", "numpy.random.")) for p in called) else None
     return None
 
@@ -447,17 +447,17 @@ def puts_together(loop: ast.AST) -> bool:
     """Whether a loop makes rows one by one, and takes no step: `for i in range(B): points.append(...)`, or `points[i] = ...`."""
     if not isinstance(loop, ast.For):
         return False
-    nodes = list(ast.walk(loop))
+    nodes = list(walk(loop))
     if any(isinstance(n, ast.Yield) or (isinstance(n, ast.Attribute) and n.attr == "backward") for n in nodes):
         return False
-    index = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+    index = {n.id for n in walk(loop.target) if isinstance(n, ast.Name)}
     places = [n.slice for n in nodes if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)]
     filled = any(isinstance(place, ast.Name) and place.id in index for place in places)
     return filled or any(isinstance(n, ast.Call) and last_name(n.func) == "append" for n in nodes)
 
 
 def _yields(loop: ast.AST) -> bool:
-    return any(isinstance(n, ast.Yield) for n in ast.walk(loop))
+    return any(isinstance(n, ast.Yield) for n in walk(loop))
 
 
 def _around(call: Call) -> list[ast.AST]:

@@ -7,7 +7,7 @@ import ast
 from ddpify.facts.collect import Facts, Start, TrainedMethod
 from ddpify.facts.model import Call, Func, New, Obj, Part
 from ddpify.facts.runs import Run
-from ddpify.facts.tree import Tree, same
+from ddpify.facts.tree import Tree, same, walk
 
 _RUNS = ("forward", "__call__", "__init__")
 
@@ -69,7 +69,7 @@ def _reaches(facts: Facts, start: Start, site: ast.Call) -> bool:
 def _is_seen(tree: Tree, name: str, site: ast.AST, there: ast.AST) -> bool:
     """Whether a name that is bound `there` means the same at a place: in one function, or as a global one."""
     here, around = tree.function(site), tree.function(there)
-    nodes = list(ast.walk(here))
+    nodes = list(walk(here))
     local = any(isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n.id == name for n in nodes)
     local |= any(isinstance(n, ast.arg) and n.arg == name for n in nodes)
     return here is around or (isinstance(around, ast.Module) and not local)
@@ -91,7 +91,7 @@ def _leaves_out(facts: Facts, module: New, sites: dict[ast.Call, str]) -> bool:
         if any(n in sites for n in (*call.stack, call.node)):
             bodies = [o.node for o in call.func.objs if isinstance(o, Func)]
             bodies += [f.node for o in call.func.objs if o is module for f in run.methods(module, "forward")]
-            read |= {n.attr for b in bodies for n in ast.walk(b) if isinstance(n, ast.Attribute)}
+            read |= {n.attr for b in bodies for n in walk(b) if isinstance(n, ast.Attribute)}
     return not parts <= read
 
 

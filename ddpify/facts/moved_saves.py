@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ddpify.facts.collect import Facts, TrainedModel
 from ddpify.facts.model import Call, New, Part, Value
-from ddpify.facts.tree import Tree, same
+from ddpify.facts.tree import Tree, same, walk
 
 _BACK = frozenset(("cuda", "to"))
 
@@ -93,7 +93,7 @@ def _uses(facts: Facts, statement: ast.stmt, model: ast.expr) -> Iterator[ast.ex
     """The reads, in a statement, of the object that an expression is, in source order."""
     run = facts.before
     objs = run.value(model).objs
-    found = [n for n in ast.walk(statement) if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Load)]
+    found = [n for n in walk(statement) if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Load)]
     reads = [n for n in found if run.value(n).objs & objs]
     yield from sorted(reads, key=lambda n: (n.lineno, n.col_offset))
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from ddpify.facts.model import NOTHING, Call, Class, Ext, Func, Like, Lit, Method, Module, New, Obj, Part, Pick, Tup, Value, join, just
 from ddpify.facts.names import canonical
-from ddpify.facts.tree import Tree, last_name
+from ddpify.facts.tree import Tree, last_name, walk
 from ddpify.project import Project
 
 if TYPE_CHECKING:
@@ -295,7 +295,7 @@ def _used(run: Interpreter, module: Module) -> frozenset[str]:
     tree = run.file_of(module.name).tree
     key = ("names read", tree)
     if key not in run.project.memo:
-        run.project.memo[key] = frozenset(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+        run.project.memo[key] = frozenset(n.id for n in walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
     return run.project.memo[key]  # type: ignore[return-value]
 
 
@@ -335,7 +335,7 @@ def _is_module(run: Interpreter, cls: Class) -> bool:
 def _returns(func: Func) -> bool:
     if isinstance(func.node, ast.Lambda):
         return True
-    return any(isinstance(n, ast.Return) and n.value is not None for n in ast.walk(func.node))
+    return any(isinstance(n, ast.Return) and n.value is not None for n in walk(func.node))
 
 
 def _takes(run: Interpreter, obj: Obj, positional: int, names: set[str], opens: bool) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from ddpify.facts.held_parts import LISTS, NO_PARTS, HeldParts, Parts
 from ddpify.facts.model import NOTHING, New, Obj, join
 from ddpify.facts.step_conditions import Conditions
-from ddpify.facts.tree import last_name
+from ddpify.facts.tree import last_name, walk
 
 _ITERATORS = frozenset(("enumerate", "zip", "reversed", "list", "tuple", "iter", "sorted"))
 INSIDE = frozenset(("values", "items", "children", "named_children", "modules", "named_modules", "parameters", "named_parameters"))
@@ -80,7 +80,7 @@ class NamedParts:
 
     def bind(self, target: ast.expr, parts: Parts) -> None:
         """Let all names of a target hold some modules."""
-        self.local.update((n.id, parts) for n in ast.walk(target) if isinstance(n, ast.Name))
+        self.local.update((n.id, parts) for n in walk(target) if isinstance(n, ast.Name))
 
     def bind_loop_names(self, target: ast.expr, over: ast.expr) -> None:
         """Let the names of a loop hold the modules that it goes through."""

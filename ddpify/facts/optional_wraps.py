@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ddpify.facts import library
 from ddpify.facts.model import Func, Part, Value
-from ddpify.facts.tree import structure
+from ddpify.facts.tree import structure, walk
 
 if TYPE_CHECKING:
     from ddpify.facts.collect import Facts
@@ -43,17 +43,17 @@ def _around(facts: Facts, node: ast.AST, otherwise: bool) -> Iterator[ast.If]:
 
 
 def _is_main(node: ast.If) -> bool:
-    return any(isinstance(n, ast.Name) and n.id == "__name__" for n in ast.walk(node.test))
+    return any(isinstance(n, ast.Name) and n.id == "__name__" for n in walk(node.test))
 
 
 def of_devices(facts: Facts, test: ast.expr) -> bool:
     """Whether a question is about the machine's devices, by itself, by a name bound to such a question or by what a function answers."""
-    run, parts = facts.before, list(ast.walk(test))
+    run, parts = facts.before, list(walk(test))
     read = {structure(n) for n in parts if isinstance(n, (ast.Name, ast.Attribute))}
     for node in (n for tree in facts.trees.values() for n in tree.of(ast.Assign)):
         if any(structure(t) in read for target in node.targets for t in (target.elts if isinstance(target, ast.Tuple) else [target])):
-            parts += ast.walk(node.value)
-    parts += [p for n in parts if isinstance(n, ast.Call) for o in run.value(n.func).objs if isinstance(o, Func) for p in ast.walk(o.node)]
+            parts += walk(node.value)
+    parts += [p for n in parts if isinstance(n, ast.Call) for o in run.value(n.func).objs if isinstance(o, Func) for p in walk(o.node)]
     return any(_is_of_device(run, n) for n in parts if isinstance(n, ast.expr))
 
 

@@ -15,6 +15,7 @@ from ddpify.facts.interpret.machine import Machine
 from ddpify.facts.interpret.state import Interpreter
 from ddpify.facts.model import NOTHING, Call, Class, Func, Lit, New, Obj, Part, Store, Tup, Value
 from ddpify.facts.scopes import Scopes
+from ddpify.facts.tree import walk
 from ddpify.project import Project
 from ddpify.records import dataclass, field
 
@@ -308,7 +309,7 @@ class Run:
         """Whether a class makes parameters of itself."""
         key, memo = ("makes parameters", cls.node), self.interpreter.project.memo
         if key not in memo:
-            names = (n.attr for n in ast.walk(cls.node) if isinstance(n, ast.Attribute))
+            names = (n.attr for n in walk(cls.node) if isinstance(n, ast.Attribute))
             memo[key] = any(name.endswith(("Parameter", "register_parameter")) for name in names)
         return bool(memo[key])
 

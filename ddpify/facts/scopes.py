@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 from functools import cached_property
 
-from ddpify.facts.tree import Tree, children
+from ddpify.facts.tree import Tree, children, walk
 from ddpify.records import dataclass, field
 
 Owner = ast.AST | str
@@ -119,7 +119,7 @@ def _names(scope: ast.AST) -> _Names:
         elif (isinstance(node, ast.ExceptHandler) and node.name) or (isinstance(node, (ast.MatchAs, ast.MatchStar)) and node.name):
             out.bound.add(node.name)
         elif isinstance(node, (ast.Lambda, *_COMPREHENSIONS)):
-            out.bound |= {n.target.id for n in ast.walk(node) if isinstance(n, ast.NamedExpr)}
+            out.bound |= {n.target.id for n in walk(node) if isinstance(n, ast.NamedExpr)}
             continue
         todo += children(node)
     return out
@@ -136,4 +136,4 @@ def _within(tree: Tree, node: ast.AST, part: ast.AST) -> bool:
 
 
 def _binds(target: ast.expr, name: str) -> bool:
-    return any(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) for n in ast.walk(target))
+    return any(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) for n in walk(target))

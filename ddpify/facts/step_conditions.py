@@ -7,7 +7,7 @@ from typing import Literal
 
 from ddpify.facts.model import Call, Func, Lit, New, Part, Value
 from ddpify.facts.runs import Run
-from ddpify.facts.tree import last_name
+from ddpify.facts.tree import last_name, walk
 
 Outcome = Literal["true", "false", "fixed", "each", "open"]
 _OPPOSITE: dict[Outcome, Outcome] = {"true": "false", "false": "true"}
@@ -23,7 +23,7 @@ class Conditions:
 
     def __init__(self, run: Run, node: ast.AST, owner: New, self_name: str, arguments: dict[str, Value]) -> None:
         self.run, self.owner, self.self_name, self.arguments = run, owner, self_name, arguments
-        self.loops = frozenset(n for n in ast.walk(node) if isinstance(n, _LOOPS))
+        self.loops = frozenset(n for n in walk(node) if isinstance(n, _LOOPS))
 
     def outcome(self, node: ast.expr) -> Outcome:
         """Whether a condition is known, the same at every step ("fixed"), met for some in each loop ("each"), or open."""

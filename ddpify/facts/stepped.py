@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from ddpify.facts.collect import Facts, TrainedModel, optimizer_parameters
 from ddpify.facts.model import Call, New, Obj, Part, Value
 from ddpify.facts.runs import Run, run_by
-from ddpify.facts.tree import names_stored
+from ddpify.facts.tree import names_stored, walk
 
 
 def optimizers_of(facts: Facts, model: TrainedModel) -> set[New]:
@@ -75,8 +75,8 @@ def _repeated(call: Call, forwards: Iterable[Call], steps: Iterable[Call]) -> bo
 def _takes_turns(loop: ast.For | ast.AsyncFor | ast.While, steps: Iterable[Call]) -> bool:
     """Whether the optimizers that step in a loop are named by what it goes through: `optimizers[i].step()`."""
     names = {n.id for n in names_stored(loop.target)} if not isinstance(loop, ast.While) else set[str]()
-    inside = [step.node for step in steps if any(step.node is n for n in ast.walk(loop))]
-    return bool(inside) and all(any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(node.func)) for node in inside)
+    inside = [step.node for step in steps if any(step.node is n for n in walk(loop))]
+    return bool(inside) and all(any(isinstance(n, ast.Name) and n.id in names for n in walk(node.func)) for node in inside)
 
 
 def _instead(facts: Facts, a: Call, b: Call) -> bool:
@@ -87,8 +87,8 @@ def _instead(facts: Facts, a: Call, b: Call) -> bool:
             return False
         branches = [up.body, up.orelse] if isinstance(up, ast.If) else []
         for branch in branches:
-            if any(x in set(ast.walk(part)) for part in branch):
-                beside = any(y in set(ast.walk(part)) for other in branches if other is not branch for part in other)
+            if any(x in set(walk(part)) for part in branch):
+                beside = any(y in set(walk(part)) for other in branches if other is not branch for part in other)
                 if beside or isinstance(branch[-1], (ast.Continue, ast.Break, ast.Return, ast.Raise)):
                     return True
     return False

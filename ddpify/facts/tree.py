@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections import deque
 from collections.abc import Collection, Hashable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import TypeVar
@@ -68,18 +67,13 @@ def children(node: ast.AST) -> list[ast.AST]:
     return out
 
 
-def walk(node: ast.AST) -> list[ast.AST]:
-    """A node and all nodes in it, breadth first: `ast.walk` in half the time."""
+@lru_cache(16384)
+def walk(node: ast.AST) -> tuple[ast.AST, ...]:
+    """A node and all nodes in it, breadth first, as `ast.walk` gives them, gone through once."""
     out = [node]
     for each in out:
         out += children(each)
-    return out
-
-
-@lru_cache(4096)
-def walked(node: ast.AST) -> tuple[ast.AST, ...]:
-    """A node and all nodes in it, breadth first, gone through once."""
-    return tuple(walk(node))
+    return tuple(out)
 
 
 def value_of_line(node: ast.stmt) -> ast.expr | None:
@@ -93,17 +87,17 @@ def value_of_line(node: ast.stmt) -> ast.expr | None:
     return method.value if isinstance(method, ast.Attribute) and method.attr == "backward" else None
 
 
-def scope_nodes(*roots: ast.AST) -> Iterator[ast.AST]:
+@lru_cache(4096)
+def scope_nodes(*roots: ast.AST) -> tuple[ast.AST, ...]:
     """Some nodes and all nodes in them, breadth first, without the bodies of functions and classes that they define."""
-    todo = deque(roots)
-    while todo:
-        node = todo.popleft()
-        yield node
+    out = list(roots)
+    for node in out:
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-            todo.extend(children(node))
+            out += children(node)
+    return tuple(out)
 
 
-def own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
+def own_nodes(scope: ast.AST) -> tuple[ast.AST, ...]:
     """The nodes of a function or module, without the bodies of inner functions and classes."""
     return scope_nodes(*children(scope))
 
@@ -115,28 +109,28 @@ def own_statements(scope: ast.AST) -> list[ast.stmt]:
 
 def names_read(node: ast.AST) -> list[ast.Name]:
     """The names that are read in a node, breadth first."""
-    return [n for n in walked(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+    return [n for n in walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
 
 
 def names_stored(node: ast.AST) -> list[ast.Name]:
     """The names that are bound in a node by assignments, loops and `with`, breadth first."""
-    return [n for n in walked(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    return [n for n in walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
 
 
 def outer_names(node: ast.AST) -> set[str]:
     """The names that functions in a node declare `global` or `nonlocal`."""
-    return {name for n in walked(node) if isinstance(n, (ast.Global, ast.Nonlocal)) for name in n.names}
+    return {name for n in walk(node) if isinstance(n, (ast.Global, ast.Nonlocal)) for name in n.names}
 
 
 def calls_in(node: ast.AST) -> list[ast.Call]:
     """The calls in a node, itself included, breadth first."""
-    return [n for n in walked(node) if isinstance(n, ast.Call)]
+    return [n for n in walk(node) if isinstance(n, ast.Call)]
 
 
 @lru_cache(1024)
 def inside(node: ast.AST) -> frozenset[ast.AST]:
     """A node and all nodes in it, to be asked for membership."""
-    return frozenset(walked(node))
+    return frozenset(walk(node))
 
 
 def last_name(node: ast.AST) -> str:
@@ -178,7 +172,7 @@ def is_none(node: ast.AST | None) -> bool:
 
 def is_main_test(test: ast.expr) -> bool:
     """Whether a condition asks if this module is the one that was started: `__name__ == "__main__"`."""
-    parts = list(ast.walk(test))
+    parts = walk(test)
     named = any(isinstance(n, ast.Name) and n.id == "__name__" for n in parts)
     return named and any(isinstance(n, ast.Constant) and n.value == "__main__" for n in parts)
 

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
-from ddpify.facts.tree import Tree, last_name, walked
+from ddpify.facts.tree import Tree, last_name, walk
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _LOOKS_UP = frozenset(("eval", "exec", "globals", "locals"))  # they find what a script defines by a text
@@ -33,7 +33,7 @@ def _looks_up(call: ast.Call) -> bool:
 
 
 def _names(node: ast.AST) -> Iterator[str]:
-    return (name for part in walked(node) for name in _words(part))
+    return (name for part in walk(node) for name in _words(part))
 
 
 def _words(node: ast.AST) -> Iterable[str]:

@@ -16,7 +16,7 @@ from ddpify.facts.model import NOTHING, Call, Class, Func, New, Obj
 from ddpify.facts.named_parts import INSIDE, NamedParts
 from ddpify.facts.runs import Run
 from ddpify.facts.step_conditions import Conditions, Outcome, arguments_of
-from ddpify.facts.tree import arguments, structure
+from ddpify.facts.tree import arguments, structure, walk
 
 
 class Uses:
@@ -61,7 +61,7 @@ class Uses:
         tree = self.run.scopes.tree(func.node)
         method = tree.function(func.node) if tree is not None else None
         makers = [f for f in self.run.methods(owner, getattr(method, "name", "")) if f.node is method]
-        names = {a.arg for a in ast.walk(func.node) if isinstance(a, ast.arg)}
+        names = {a.arg for a in walk(func.node) if isinstance(a, ast.arg)}
         if not isinstance(func.node, ast.Lambda) or not isinstance(owner, New) or not makers or names & _stored(makers[0].node):
             return NO_PARTS
         known, around = set(self.by_condition), _Body(self, makers[0], owner, [])
@@ -349,7 +349,7 @@ class _Body:
 
 def _stored(node: ast.AST) -> set[str]:
     """The names that a statement binds."""
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return {n.id for n in walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
 
 def _question(test: ast.expr, answer: bool) -> tuple[Hashable, bool]:

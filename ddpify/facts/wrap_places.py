@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 
 from ddpify.facts import library, pickled
 from ddpify.facts.collect import Facts, TrainedModel, first_order, made_instead, training_calls
 from ddpify.facts.model import NOTHING, Call, Func, Lit, Method, New, Obj, Part, Store, Value
 from ddpify.facts.runs import Run, run, run_by
-from ddpify.facts.tree import Tree, arguments, inside, own_nodes, same, structure
+from ddpify.facts.tree import Tree, arguments, inside, own_nodes, same, structure, walk
 from ddpify.records import replace
 
 Place = tuple[ast.stmt, ast.expr]  # the statement after which a name holds the wrapped model, and that name
@@ -23,14 +23,16 @@ _FOR_ANY_OBJECT = {"isinstance", "type", "id", "hasattr", "setattr", "dict", "li
 def place_wraps(facts: Facts) -> None:
     """Find, for each trained model, the statement after which its name shall hold the wrapped model; fills `wrap` and `after`."""
     facts.wraps, facts.after, facts.unwrapped_arguments = {}, facts.before, frozenset()
-    todo: dict[TrainedModel, list[Place]] = {}
+    todo: dict[TrainedModel, Iterator[Place]] = {}
     for model in sorted(facts.models, key=lambda m: first_order(facts, m)):
         model.wrap, model.wrapped = None, _is_wrapped_in(model, facts.before)
         if not model.wrapped and model not in facts.needs_no_wrapper:
-            todo[model] = list(_places(facts, model))
-    if len(todo) < 2 or not all(todo.values()) or not _wrap(facts, {model: places[0] for model, places in todo.items()}):
-        for model, places in todo.items():
-            any(_wrap(facts, {model: place}) for place in places)
+            todo[model] = _places(facts, model)
+    best = {model: next(places, None) for model, places in todo.items()}
+    together = {model: place for model, place in best.items() if place is not None}
+    if len(todo) < 2 or len(together) < len(todo) or not _wrap(facts, together):
+        for model, place in together.items():
+            any(_wrap(facts, {model: place}) for place in chain((place,), todo[model]))
     if facts.after is facts.before and any(library.DATAPARALLEL in c.func.paths() for c in facts.before.trace.calls):
         facts.after = run(facts.project, replace(facts.wrapping, wraps=facts.wraps))
     trained: set[ast.expr] = set()
@@ -93,7 +95,7 @@ def _part_of_a_module(facts: Facts, target: ast.expr, statement: ast.stmt) -> bo
     if not isinstance(target, ast.Attribute):
         return False
     function = tree.function(statement)
-    values = [run.value(n) for n in ast.walk(function) if isinstance(n, (ast.Name, ast.Attribute, ast.arg)) and same(n, target.value)]
+    values = [run.value(n) for n in walk(function) if isinstance(n, (ast.Name, ast.Attribute, ast.arg)) and same(n, target.value)]
     return any(run.interpreter.is_module(o) for v in values for o in v.objs)
 
 
@@ -349,14 +351,14 @@ def targets(facts: Facts, tree: Tree, statement: ast.stmt, model: TrainedModel) 
     """The names and attributes that hold the model once `statement` has run, the latest assigned first."""
     run, function = facts.before, tree.function(statement)
     found: list[tuple[int, ast.expr]] = []
-    for node in ast.walk(function):
+    for node in walk(function):
         assigned = _assigned(node)
         if assigned and tree.function(node) is function and not tree.after(node, statement):
             values = [run.value(t) if isinstance(t, ast.Name) else stored(run, t) for t in assigned]
             at = getattr(node, "lineno", 0)
             found += [(at, t) for t, value in zip(assigned, values, strict=True) if is_all(run, value, model)]
     if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        globals_ = {n for s in ast.walk(function) if isinstance(s, ast.Global) for n in s.names}
+        globals_ = {n for s in walk(function) if isinstance(s, ast.Global) for n in s.names}
         given = [a for a in function.args.args if _is_no_tensor(run.value(a)) and run.unwrap(run.value(a)) & model.objs]
         given = [a for a in given if a.arg not in globals_]
         found += [(0, ast.Name(arg.arg, ast.Load())) for arg in given]
@@ -448,7 +450,7 @@ def _is_no_tensor(value: Value) -> bool:
 def container_kind(facts: Facts, statement: ast.stmt, target: ast.expr) -> str:
     """The kind of container that a target is; empty where it is a model itself."""
     run, function = facts.before, facts.tree_of(statement).function(statement)
-    values = [run.value(n) | stored(run, n) for n in ast.walk(function) if isinstance(n, (ast.Name, ast.Attribute)) and same(n, target)]
+    values = [run.value(n) | stored(run, n) for n in walk(function) if isinstance(n, (ast.Name, ast.Attribute)) and same(n, target)]
     return next((o.path for v in values for o in v.instances() if o.path in ("list", "dict")), "")
 
 

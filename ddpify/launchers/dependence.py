@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
+from ddpify.facts.tree import walk
 from ddpify.launchers.pure import READS, Purity
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -44,7 +45,7 @@ class Dependence:
         """What nodes mention and change, and what the functions and classes do that they mention, themselves or one another."""
         todo, seen = list[str](), set[str]()
         for node in nodes:
-            names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+            names = {n.id for n in walk(node) if isinstance(n, ast.Name)}
             todo += names & self._definitions.keys()
             yield names, set(self._changed(node))
         while todo:
@@ -60,12 +61,12 @@ class Dependence:
         if name not in self._known:
             node = self._definitions[name]
             local = _local(node)
-            names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} - local
+            names = {n.id for n in walk(node) if isinstance(n, ast.Name)} - local
             self._known[name] = names, set(self._changed(node)) - local
         return self._known[name]
 
     def _changed(self, node: ast.AST) -> Iterator[str]:
-        for inner in ast.walk(node):
+        for inner in walk(node):
             if isinstance(inner, ast.Global):
                 yield from inner.names
             elif isinstance(inner, ast.Name) and not isinstance(inner.ctx, ast.Load):
@@ -95,9 +96,9 @@ class Dependence:
 
 def _local(node: ast.AST) -> set[str]:
     """The names of a function that are its own."""
-    bound = {a.arg for n in ast.walk(node) if isinstance(n, ast.arguments) for a in _parameters(n)}
-    bound |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
-    return bound - {name for n in ast.walk(node) if isinstance(n, ast.Global) for name in n.names}
+    bound = {a.arg for n in walk(node) if isinstance(n, ast.arguments) for a in _parameters(n)}
+    bound |= {n.id for n in walk(node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+    return bound - {name for n in walk(node) if isinstance(n, ast.Global) for name in n.names}
 
 
 def _parameters(spec: ast.arguments) -> list[ast.arg]:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 from functools import cached_property
 
+from ddpify.facts.tree import walk
 from ddpify.records import dataclass, field
 
 _BUILTINS = frozenset(
@@ -47,7 +48,7 @@ class Purity:
     def imports(self) -> dict[str, str]:
         """The dotted thing behind each imported name."""
         out: dict[str, str] = {}
-        for node in ast.walk(self.tree):
+        for node in walk(self.tree):
             if isinstance(node, ast.Import):
                 out |= {a.asname or a.name.partition(".")[0]: a.name if a.asname else a.name.partition(".")[0] for a in node.names}
             elif isinstance(node, ast.ImportFrom) and not node.level:
@@ -64,7 +65,7 @@ class Purity:
         """How the parsers of arguments, and their groups, are called."""
         out: set[str] = set()
         for _ in range(3):
-            for node in ast.walk(self.tree):
+            for node in walk(self.tree):
                 if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
                     func = node.value.func
                     group = isinstance(func, ast.Attribute) and ast.unparse(func.value) in out and func.attr.startswith("add_")
@@ -88,7 +89,7 @@ class Purity:
         if isinstance(value.func, ast.Attribute):
             return value.func.attr in PARSES
         function = self.functions.get(value.func.id) if isinstance(value.func, ast.Name) else None
-        return function is not None and any(isinstance(n, ast.Attribute) and n.attr in PARSES for n in ast.walk(function))
+        return function is not None and any(isinstance(n, ast.Attribute) and n.attr in PARSES for n in walk(function))
 
     def expression(self, node: ast.AST | None, seen: frozenset[str] = frozenset()) -> bool:
         """Whether an expression can be computed in any process, with the same value and no effect."""
@@ -96,7 +97,7 @@ class Purity:
             return True
         if _RANKS.search(ast.unparse(node)):
             return False
-        for inner in ast.walk(node):
+        for inner in walk(node):
             if isinstance(inner, ast.Name) and inner.id in self.tainted:
                 return False
             if isinstance(inner, (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)):
@@ -134,8 +135,8 @@ class Purity:
         """Whether a value may hold a function without a name, or a generator, which no process can be handed."""
         if value is None or self._of_parser(value):
             return False
-        used = {a for n in ast.walk(value) if isinstance(n, ast.Call) and self.path(n.func) in _USING for a in _arguments(n)}
-        return any(isinstance(n, (ast.Lambda, ast.GeneratorExp)) and n not in used for n in ast.walk(value))
+        used = {a for n in walk(value) if isinstance(n, ast.Call) and self.path(n.func) in _USING for a in _arguments(n)}
+        return any(isinstance(n, (ast.Lambda, ast.GeneratorExp)) and n not in used for n in walk(value))
 
     def calls(self, call: ast.Call) -> bool:
         """Whether a call only computes."""

@@ -18,6 +18,7 @@ import tokenize
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 
+from ddpify.facts.tree import walk
 from ddpify.launchers.dependence import Dependence
 from ddpify.launchers.pure import Purity
 from ddpify.records import dataclass, field
@@ -155,10 +156,8 @@ class _Move:
         self.pure = Purity(self.tree)
         self.dependence = Dependence(self.tree, self.pure)
         self._touched: dict[ast.stmt, tuple[set[str], set[str]]] = {}
-        taken = {n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name)} | {
-            n.arg for n in ast.walk(self.tree) if isinstance(n, ast.arg)
-        }
-        self.taken = taken | {n.name for n in ast.walk(self.tree) if isinstance(n, _DEFINITIONS)} | set(self.pure.imports)
+        taken = {n.id for n in walk(self.tree) if isinstance(n, ast.Name)} | {n.arg for n in walk(self.tree) if isinstance(n, ast.arg)}
+        self.taken = taken | {n.name for n in walk(self.tree) if isinstance(n, _DEFINITIONS)} | set(self.pure.imports)
         self.process = self._free("process", "process_index")
         self.worker = self._free("worker", "train_worker", "spawned_worker")
         self.main = next((s for s in self.tree.body if _is_main(s)), None)
@@ -277,7 +276,7 @@ class _Move:
             or node in self.places.values()
         ):
             return True
-        if any(isinstance(n, (ast.Import, ast.ImportFrom)) for n in ast.walk(node)):
+        if any(isinstance(n, (ast.Import, ast.ImportFrom)) for n in walk(node)):
             return True
         if _of_parser(node, self.pure.parsers):
             return self.pure.statement(node)
@@ -353,7 +352,7 @@ class _Move:
         names = sorted(self._passed(), key=lambda name: next(i for i, g in enumerate(groups) if name in g.bound))
         bound = set().union(*(g.bound for g in workers)) if workers else set()
         shared = self._seen_by_definitions() | set().union(*(g.bound for g in self.groups if g.kind == "kept")) | _declared(workers)
-        if any(isinstance(n, ast.Name) and n.id in ("globals", "eval", "exec") for n in ast.walk(self.tree)):
+        if any(isinstance(n, ast.Name) and n.id in ("globals", "eval", "exec") for n in walk(self.tree)):
             shared |= bound
         body = self._body(workers)
         parent = [g for g in groups if g.kind == "parent"]
@@ -490,7 +489,7 @@ class _Move:
         hands_over = bool(_COMMANDS.fullmatch(self.pure.path(call.func)) and call.args)
         callee = call.args[0] if hands_over else call.func
         function = self.pure.functions.get(callee.id) if isinstance(callee, ast.Name) and len(call.args) == hands_over else None
-        if function is None or sum(isinstance(n, ast.Name) and n.id == function.name for n in ast.walk(self.tree)) != 1:
+        if function is None or sum(isinstance(n, ast.Name) and n.id == function.name for n in walk(self.tree)) != 1:
             return None
         parsed = hands_over or any(self.pure.path(_callee(d)).partition(".")[0] in ("click", "hydra") for d in function.decorator_list)
         given = function.args
@@ -618,7 +617,7 @@ def _of_parser(node: ast.stmt, parsers: set[str]) -> bool:
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
         return False
     return call.func.attr.startswith(("add_", "set_")) and any(
-        ast.unparse(n) in parsers for n in ast.walk(call.func.value) if isinstance(n, ast.expr)
+        ast.unparse(n) in parsers for n in walk(call.func.value) if isinstance(n, ast.expr)
     )
 
 
@@ -640,7 +639,7 @@ def _table(source: str) -> symtable.SymbolTable:
 
 def _bound(nodes: Sequence[ast.stmt]) -> set[str]:
     """The names that statements bind where they stand."""
-    if any(isinstance(n, ast.ImportFrom) and n.names[0].name == "*" for s in nodes for n in ast.walk(s)):
+    if any(isinstance(n, ast.ImportFrom) and n.names[0].name == "*" for s in nodes for n in walk(s)):
         nodes = [_Unstarred().visit(copy.deepcopy(n)) for n in nodes]  # no function may have one
     source = "".join(f"{line}\n" for line in _source(nodes).splitlines())
     symbols = _table("async def f():\n" + "".join(f" {line}\n" for line in source.splitlines()) + " pass\n").get_children()[0].get_symbols()
@@ -671,7 +670,7 @@ def _roots(nodes: Sequence[ast.stmt]) -> set[str]:
     """The names whose values statements may change: what is assigned to, wholly or in part, and what methods are called on."""
     out: set[str] = set()
     for statement in nodes:
-        for node in ast.walk(statement):
+        for node in walk(statement):
             if isinstance(node, (ast.Attribute, ast.Subscript)) and (isinstance(node.ctx, (ast.Store, ast.Del))):
                 root: ast.expr = node
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(statement, (ast.Expr, ast.For, ast.If)):
@@ -692,7 +691,7 @@ def _names(nodes: Iterable[ast.AST]) -> set[str]:
         if isinstance(node, ast.Name):
             out.add(node.id)
         elif isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
-            own = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
+            own = {n.id for g in node.generators for n in walk(g.target) if isinstance(n, ast.Name)}
             out |= _names([node.generators[0].iter]) | (_names(ast.iter_child_nodes(node)) - own)
         else:
             out |= _names(ast.iter_child_nodes(node))
@@ -716,7 +715,7 @@ def _globals_of(source: str) -> set[str]:
 
 def _declared(groups: Iterable[_Group]) -> set[str]:
     """The names that functions inside the worker declare global."""
-    return {name for g in groups for s in g.nodes for n in ast.walk(s) if isinstance(n, ast.Global) for name in n.names}
+    return {name for g in groups for s in g.nodes for n in walk(s) if isinstance(n, ast.Global) for name in n.names}
 
 
 def _at_definition(node: ast.stmt) -> set[str]:
@@ -738,7 +737,7 @@ def _chosen_by_parent(text: str, layout: _Layout) -> tuple[str, list[int]]:
     """The script in which no started process chooses its devices: it sees the parent's; and the lines of `layout` where it would have."""
     tree, lines = ast.parse(text), split_lines(text)
     functions = [f for f in tree.body if isinstance(f, _DEFINITIONS) and "mp.spawn(" not in ast.unparse(f)]
-    chosen = [n for f in functions for n in ast.walk(f) if isinstance(n, ast.Assign) and _chooses_what_is_seen(n)]
+    chosen = [n for f in functions for n in walk(f) if isinstance(n, ast.Assign) and _chooses_what_is_seen(n)]
     for node in sorted(chosen, key=lambda n: -n.lineno):
         first, last = node.lineno - 1, node.end_lineno or node.lineno
         indent = lines[first][: node.col_offset]
@@ -750,7 +749,7 @@ def _chosen_by_parent(text: str, layout: _Layout) -> tuple[str, list[int]]:
             *(layout.unit + line for line in lines[first:last]),
         ]
     texts = {ast.unparse(n) for n in chosen}
-    late = [n.lineno for n in ast.walk(layout.tree) if isinstance(n, ast.Assign) and ast.unparse(n) in texts]
+    late = [n.lineno for n in walk(layout.tree) if isinstance(n, ast.Assign) and ast.unparse(n) in texts]
     return "".join(lines), sorted(late)
 
 
@@ -761,12 +760,12 @@ def _prove(text: str, before: ast.Module) -> None:
         compile(text, "script", "exec")
     except SyntaxError as error:
         raise Immovable(1, f"what runs when the file is imported cannot be moved into a function ({error.msg})") from error
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("input", "breakpoint"):
             raise Immovable(node.lineno, f"{node.func.id}() cannot ask in a process without a terminal", "take the value as an argument")
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "exec":
             raise Immovable(node.lineno, "exec() binds names that a function would not see", "bind them by name")
-    if any(isinstance(n, ast.ImportFrom) and n.names[0].name == "*" for n in ast.walk(tree)):
+    if any(isinstance(n, ast.ImportFrom) and n.names[0].name == "*" for n in walk(tree)):
         return
     had, known = _bound(before.body), set(dir(builtins))
     for statement in tree.body:
@@ -775,8 +774,8 @@ def _prove(text: str, before: ast.Module) -> None:
         if unknown:
             raise Immovable(1, f"what runs before the processes start needs {', '.join(sorted(unknown))}")
     parents = [s for s in tree.body if isinstance(s, ast.FunctionDef) and "mp.spawn(" in ast.unparse(s)]
-    elsewhere = {id(n) for s in parents for n in ast.walk(s)}
-    known |= {n for s in ast.walk(tree) if isinstance(s, ast.Global) and id(s) not in elsewhere for n in s.names}
+    elsewhere = {id(n) for s in parents for n in walk(s)}
+    known |= {n for s in walk(tree) if isinstance(s, ast.Global) and id(s) not in elsewhere for n in s.names}
     if lost := _globals_of(text) & had - known:
         raise Immovable(1, f"functions read {', '.join(sorted(lost))}, which only a part of the script knows")
 
@@ -789,7 +788,7 @@ def _with_start(text: str, newline: str, unit: str) -> str:
     wanted = {"socket": "import socket", "mp": "import torch.multiprocessing as mp"}
     anchors = {"socket": ("os", "sys", "argparse"), "mp": ("dist", "torch")}
     plain = [n for n in tree.body if isinstance(n, ast.Import)]
-    other = [n for n in tree.body if not isinstance(n, _DEFINITIONS) and any(isinstance(i, ast.Import) for i in ast.walk(n))]
+    other = [n for n in tree.body if not isinstance(n, _DEFINITIONS) and any(isinstance(i, ast.Import) for i in walk(n))]
     for name, line in wanted.items():
         if name not in have:
             named = (n for a in anchors[name] for n in plain if any(a == (x.asname or x.name) for x in n.names))

@@ -19,7 +19,7 @@ from ddpify.facts.initialize import Nowhere, Site
 from ddpify.facts.model import NOTHING, Call, Lit, New, Obj, Value
 from ddpify.facts.names import canonical
 from ddpify.facts.runs import run
-from ddpify.facts.tree import Forest, calls_in, first_free, is_main_test, walked
+from ddpify.facts.tree import Forest, calls_in, first_free, is_main_test, walk
 from ddpify.facts.weight_writes import Write, weight_writes
 from ddpify.facts.wrapper import apex_fails
 from ddpify.options import Options
@@ -165,8 +165,8 @@ class Context:
         bound = [pair for up in self.tree.path(node) for s in self._earlier(up) for pair in _binding(s)]
         if not away and function is not self.tree.root:
             bound += self._bound_once()
-        parameters = {a.arg for a in ast.walk(getattr(function, "args", ast.Pass())) if isinstance(a, ast.arg)}
-        bound += [(n.id, n) for n in walked(function) if isinstance(n, ast.Name) and n.id in parameters]
+        parameters = {a.arg for a in walk(getattr(function, "args", ast.Pass())) if isinstance(a, ast.arg)}
+        bound += [(n.id, n) for n in walk(function) if isinstance(n, ast.Name) and n.id in parameters]
         return next((name for name, value in bound if self._is_device(value)), "")
 
     def is_early(self, node: ast.AST) -> bool:
@@ -270,7 +270,7 @@ class Context:
 
     def asks_for_rank(self, node: ast.AST) -> bool:
         """Whether an expression is computed from the rank, in one of its parts."""
-        return any(self.facts.after.value(n).of_kind("rank") for n in walked(node))
+        return any(self.facts.after.value(n).of_kind("rank") for n in walk(node))
 
     def library_path(self, file: str, node: ast.expr) -> str:
         """The function of a library that an expression names in a file, in functions that were not run, too; empty for anything else."""
@@ -403,7 +403,7 @@ class Context:
         for call in run.trace.calls:
             if call.in_place and call.receiver.of_kind("parameters") and any(loop for loop in call.loops):
                 given = [*call.node.args, *(k.value for k in call.node.keywords)]
-                parts = [n for g in given for n in ast.walk(g)]
+                parts = [n for g in given for n in walk(g)]
                 if any(isinstance(n, ast.Attribute) and n.attr == "grad" for n in parts):
                     out |= {n.id for n in parts if isinstance(n, ast.Name)}
         return frozenset(out)

@@ -12,7 +12,7 @@ from ddpify.facts.interpret.state import ELEMENT, UNNAMED, Interpreter
 from ddpify.facts.model import NOTHING, Func, Lit, New, Obj, Part, Tup, Value, join, just
 from ddpify.facts.origins import Origin, of_kind, without
 from ddpify.facts.record import Kind
-from ddpify.facts.tree import names_stored, same
+from ddpify.facts.tree import names_stored, same, walk
 from ddpify.facts.writes import viewed
 from ddpify.placement.shape import PLACES, ROWS
 
@@ -275,7 +275,7 @@ def marked_as_kept(run: Interpreter, node: ast.Assign | ast.AugAssign, target: a
 def _reads_target(run: Interpreter, node: ast.expr, target: ast.expr) -> bool:
     key = ("mentions", target)
     if key not in run.project.memo:
-        run.project.memo[key] = isinstance(target, (ast.Name, ast.Attribute)) and any(same(n, target) for n in ast.walk(node))
+        run.project.memo[key] = isinstance(target, (ast.Name, ast.Attribute)) and any(same(n, target) for n in walk(node))
     return bool(run.project.memo[key])
 
 
@@ -339,7 +339,7 @@ def depends_on(
 
     The entry of a tensor that one of them numbers is of that sample, too. Calls that know more of the batch are `knows`.
     """
-    own = own | {n.id for c in ast.walk(node) if isinstance(c, ast.comprehension) for n in names_stored(c.target)}
+    own = own | {n.id for c in walk(node) if isinstance(c, ast.comprehension) for n in names_stored(c.target)}
     if counts(run, node, own):
         return False
     for part in _without_numbered(node, own):
@@ -363,10 +363,10 @@ def depends_on(
 
 def counts(run: Interpreter, node: ast.AST, own: set[str]) -> bool:
     """Whether the number of a sample, which some names hold, does more than take entries of a batch: on each rank it is another."""
-    entries = [n for n in ast.walk(node) if isinstance(n, ast.Subscript)]
+    entries = [n for n in walk(node) if isinstance(n, ast.Subscript)]
     rows = [n for n in entries if (v := run.trace.values.get(n.value, NOTHING)).objs or v.of_kind("batch") or v.of_kind("whole")]
     taking = {n.slice.elts[0] if isinstance(n.slice, ast.Tuple) and n.slice.elts else n.slice for n in rows}
-    read = (n for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.id in own and n not in taking)
+    read = (n for n in walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.id in own and n not in taking)
     return any(v.of_kind(PLACES) and v.scale is None and not v.objs for v in (run.lookup(n.id) for n in read))
 
 

@@ -11,6 +11,7 @@ from ddpify.facts.interpret.settings import known_if
 from ddpify.facts.interpret.state import Interpreter, State
 from ddpify.facts.model import NOTHING, Class, Decision, Ext, Func, Known, Lit, Method, New, Obj, Tup, Value, join, origins_of
 from ddpify.facts.origins import Origin, of_kind, only, without
+from ddpify.facts.tree import walk
 
 _VARYING = ("index", "batch", "whole", "drawn", "random", "decided", "kept")
 _CONTAINERS = frozenset(("list", "tuple", "dict"))
@@ -53,7 +54,7 @@ class _Outputs:
 
     def __init__(self, run: Interpreter, node: ast.If) -> None:
         self._run, self._ends = run, list[dict[str, Value]]()
-        stored = (n for s in (*node.body, *node.orelse) for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+        stored = (n for s in (*node.body, *node.orelse) for n in walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
         self._names = {n.id for n in stored} if _varies(run, node.test) else set()
 
     def note(self) -> None:
@@ -71,7 +72,7 @@ class _Outputs:
 
 def _varies(run: Interpreter, test: ast.expr) -> bool:
     """Whether the steps of a training may answer a test differently."""
-    values = {n: run.trace.values.get(n, NOTHING) for n in ast.walk(test) if isinstance(n, ast.expr)}
+    values = {n: run.trace.values.get(n, NOTHING) for n in walk(test) if isinstance(n, ast.expr)}
     parts = {n.value for n in values if isinstance(n, (ast.Attribute, ast.Subscript))}
     asked = (o for n, value in values.items() if n not in parts for o in value.objs)
     filled = any(isinstance(o, New) and o.path in library.COLLECTIONS for o in asked)  # by the steps before
@@ -195,7 +196,7 @@ def known_flag(run: Interpreter, node: ast.expr, settings: bool = False) -> bool
 def _is_setting(run: Interpreter, node: ast.expr, value: Value) -> bool:
     """Whether an argument or an attribute is a flag or a name that the script spells out, and nothing else."""
     arguments = getattr(run.frame.node, "args", None)
-    names = {a.arg for a in ast.walk(arguments) if isinstance(a, ast.arg)} if arguments is not None else set()
+    names = {a.arg for a in walk(arguments) if isinstance(a, ast.arg)} if arguments is not None else set()
     passed = isinstance(node, ast.Attribute) or (isinstance(node, ast.Name) and node.id in names)
     return passed and not value.origins and isinstance(literal(value), (str, bool))
 
@@ -272,7 +273,7 @@ def execute_match(run: Interpreter, node: ast.Match) -> bool:
     for case in node.cases:
         run.restore(before)
         run.frame.idle = idle
-        for part in ast.walk(case.pattern):
+        for part in walk(case.pattern):
             name = getattr(part, "name", None) or getattr(part, "rest", None)
             if isinstance(part, ast.MatchValue):
                 run.expression(part.value)

@@ -50,6 +50,7 @@ from ddpify.facts.origins import NONE, Origin, of_kind, only
 from ddpify.facts.record import Kind
 from ddpify.facts.recording import Recording, Seen, merge
 from ddpify.facts.tensor_entries import part_of_several
+from ddpify.facts.tree import walk
 from ddpify.placement.shape import Shape
 
 _DEPTH = 24
@@ -148,7 +149,7 @@ def changed_in_place(run: Interpreter, method: ast.Attribute, was: Value, result
     """
     if not alike and (result.scale is not None or result.shape is None or not result.shape.uniform):
         uniform.written(run, was)
-    resized = any(isinstance(n, ast.Attribute) and n.attr.startswith("resize") for n in ast.walk(method))  # else it stays as long as it was
+    resized = any(isinstance(n, ast.Attribute) and n.attr.startswith("resize") for n in walk(method))  # else it stays as long as it was
     sized = NONE if resized else only(was.origins, "sized")
     result = Value(result.objs, result.origins | sized, result.scale, result.shape) if sized else result
     inner, filled = refilled(method.value), method.attr in library.REFILLS and not was.of_kind("parameters")
@@ -595,7 +596,7 @@ def _goes_into(run: Interpreter, func: Func, args: list[Value]) -> bool:
     if frame is None or not parts:
         return False
     whole = {b for v, _ in parts for b in v.batches()}
-    own = {n for n in ast.walk(func.node) if isinstance(n, (ast.For, *_COMPREHENSIONS))}
+    own = {n for n in walk(func.node) if isinstance(n, (ast.For, *_COMPREHENSIONS))}
     within = any(loop.node in own and whole & {*loop.over.batches(), *loop.element.batches()} for loop in run.loops)
     frame.goes_into |= within
     return within

@@ -10,7 +10,7 @@ from ddpify.facts.interpret.assignment import counts
 from ddpify.facts.interpret.state import ELEMENT, Interpreter
 from ddpify.facts.model import NOTHING, Func, New, Obj, Tup, Value
 from ddpify.facts.origins import only
-from ddpify.facts.tree import names_read, names_stored, walked
+from ddpify.facts.tree import names_read, names_stored, walk
 from ddpify.placement.shape import Shape
 
 _CHANGING = frozenset("append extend insert pop remove clear sort reverse".split())
@@ -20,7 +20,7 @@ _ENDS = (ast.Break, ast.Continue, ast.Return, ast.Raise, ast.Yield, ast.YieldFro
 
 def fill(run: Interpreter, loop: ast.For, element: Value) -> None:
     """After a loop over samples, a list that got one entry in each pass, of that sample alone, is a list of rows."""
-    if loop.orelse or any(isinstance(n, _ENDS) for s in loop.body for n in walked(s)):
+    if loop.orelse or any(isinstance(n, _ENDS) for s in loop.body for n in walk(s)):
         return
     for statement in loop.body:
         match statement:
@@ -51,7 +51,7 @@ def _changes(run: Interpreter, name: str) -> int:
     """How often the function that is running changes what a list of this name holds."""
     key = (f"changes of {name}", _scope(run))
     if key not in run.project.memo:
-        run.project.memo[key] = sum(_changed(n) == name for n in ast.walk(_scope(run)))
+        run.project.memo[key] = sum(_changed(n) == name for n in walk(_scope(run)))
     return run.project.memo[key]  # type: ignore[return-value]
 
 
@@ -72,14 +72,14 @@ def _scope(run: Interpreter) -> ast.AST:
 
 
 def _names(node: ast.AST) -> Iterator[ast.Name]:
-    return (n for n in walked(node) if isinstance(n, ast.Name))
+    return (n for n in walk(node) if isinstance(n, ast.Name))
 
 
 def _block(run: Interpreter, loop: ast.For) -> list[ast.stmt]:
     """The statements among which a loop stands."""
     key = ("block of", loop)
     if key not in run.project.memo:
-        bodies = (getattr(n, field, None) for n in ast.walk(_scope(run)) for field in ("body", "orelse", "finalbody"))
+        bodies = (getattr(n, field, None) for n in walk(_scope(run)) for field in ("body", "orelse", "finalbody"))
         run.project.memo[key] = next((b for b in bodies if isinstance(b, list) and loop in b), [])
     return run.project.memo[key]  # type: ignore[return-value]
 
@@ -109,7 +109,7 @@ class _Passes:
         return True
 
     def _reads_own(self, node: ast.AST, own: set[str]) -> bool:
-        own = own | {n.id for c in walked(node) if isinstance(c, ast.comprehension) for n in names_stored(c.target)}
+        own = own | {n.id for c in walk(node) if isinstance(c, ast.comprehension) for n in names_stored(c.target)}
         if isinstance(node, ast.AugAssign) and not (isinstance(node.target, ast.Name) and node.target.id in own):
             return False
         return self._is_own(node, own)
@@ -161,7 +161,7 @@ class _Passes:
             if isinstance(obj, (New, Func)) and any(self._depends(v, 1) for v in self._held(obj)):
                 return False
             if isinstance(obj, Func):
-                inside = {n.id for n in names_stored(obj.node)} | {a.arg for a in walked(obj.node) if isinstance(a, ast.arg)}
+                inside = {n.id for n in names_stored(obj.node)} | {a.arg for a in walk(obj.node) if isinstance(a, ast.arg)}
                 outer = {n.id for n in names_read(obj.node)} - inside
                 held = [self.run.memory.get((obj.file, name), NOTHING) for name in outer]
                 held += [self.run.lookup(name) for name in outer if obj.file == self.run.frame.file]

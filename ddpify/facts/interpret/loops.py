@@ -16,7 +16,7 @@ from ddpify.facts.model import NOTHING, Lit, Loop, Module, New, Tup, Value, join
 from ddpify.facts.origins import Origin, only
 from ddpify.facts.record import Kind
 from ddpify.facts.recording import Recording
-from ddpify.facts.tree import last_name, names_stored, same
+from ddpify.facts.tree import last_name, names_stored, same, walk
 from ddpify.facts.writes import loop_carried
 from ddpify.placement.shape import Shape
 
@@ -110,7 +110,7 @@ def execute_for(run: Interpreter, node: ast.For) -> bool:
 def _read_once(run: Interpreter, node: ast.For) -> dict[str, Value]:
     """The variables that say what a loop goes through, and that it binds anew: what they hold where it begins counts."""
     local, stored = run.frame.local or {}, {n.id for n in names_stored(node)}
-    return {n.id: local[n.id] for n in ast.walk(node.iter) if isinstance(n, ast.Name) and n.id in stored and n.id in local}
+    return {n.id: local[n.id] for n in walk(node.iter) if isinstance(n, ast.Name) and n.id in stored and n.id in local}
 
 
 def _rewritten(run: Interpreter, node: ast.For) -> None:
@@ -183,13 +183,13 @@ def _names_in_module(run: Interpreter, value: Value, body: list[ast.stmt]) -> li
 
 def _reads_by_name(body: list[ast.stmt]) -> bool:
     """Whether statements read or set attributes by names that are put together."""
-    calls = [n.func for s in body for n in ast.walk(s) if isinstance(n, ast.Call)]
+    calls = [n.func for s in body for n in walk(s) if isinstance(n, ast.Call)]
     return any(isinstance(f, ast.Name) and f.id in ("getattr", "setattr") for f in calls)
 
 
 def _makes_loaders(run: Interpreter, body: list[ast.stmt]) -> bool:
     """Whether a loop makes loaders, each its own."""
-    calls = [n.func for s in body for n in ast.walk(s) if isinstance(n, ast.Call)]
+    calls = [n.func for s in body for n in walk(s) if isinstance(n, ast.Call)]
     names = [f for f in calls if isinstance(f, ast.Name) or (isinstance(f, ast.Attribute) and f.attr == "DataLoader")]
     return any(not library.LOADERS.isdisjoint(run.expression(f).paths()) for f in names)
 

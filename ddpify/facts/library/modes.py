@@ -10,6 +10,7 @@ from ddpify.facts.library import paths
 from ddpify.facts.library.row import Use
 from ddpify.facts.model import Class, Lit, New, Tup, Value, just
 from ddpify.facts.origins import Origin
+from ddpify.facts.tree import walk
 
 _MODE = "training"
 
@@ -60,5 +61,5 @@ def _asks(use: Use, cls: Class) -> bool:
     memo, key = use.run.project.memo, ("asks for its mode", cls.node)
     if key not in memo:
         classes = (cls, *named.ancestors(cls))
-        memo[key] = any(isinstance(n, ast.Attribute) and n.attr == _MODE for c in classes for n in ast.walk(c.node))
+        memo[key] = any(isinstance(n, ast.Attribute) and n.attr == _MODE for c in classes for n in walk(c.node))
     return bool(memo[key])

@@ -10,7 +10,7 @@ from ddpify.facts.library.paths import COLLECTIONS, PARTS
 from ddpify.facts.library.row import Use
 from ddpify.facts.model import NOTHING, Lit, New, Obj, Part, Tup, Value, just, origins_of
 from ddpify.facts.origins import Origin, only, without
-from ddpify.facts.tree import last_name
+from ddpify.facts.tree import last_name, walk
 from ddpify.placement.shape import EXTREMES, ROWS, Scale
 
 
@@ -130,7 +130,7 @@ def _is_taken_apart(use: Use, name: str) -> bool:
         return False
     key = (f"parts of {name}", scope)
     if key not in use.run.project.memo:
-        use.run.project.memo[key] = any(_unpacks(n, name) or _takes_entries(n, name) for n in ast.walk(scope))
+        use.run.project.memo[key] = any(_unpacks(n, name) or _takes_entries(n, name) for n in walk(scope))
     return bool(use.run.project.memo[key])
 
 
@@ -146,11 +146,11 @@ def _takes_entries(node: ast.AST, name: str) -> bool:
     if not isinstance(node, ast.For):
         return False
     target: ast.expr = node.target
-    if isinstance(target, ast.Tuple) and any(last_name(n.func) == "enumerate" for n in ast.walk(node.iter) if isinstance(n, ast.Call)):
+    if isinstance(target, ast.Tuple) and any(last_name(n.func) == "enumerate" for n in walk(node.iter) if isinstance(n, ast.Call)):
         target = target.elts[-1]
     if not isinstance(target, ast.Name) or target.id != name:
         return False
-    keys = {_key(n, name) for s in node.body for n in ast.walk(s)} - {None}
+    keys = {_key(n, name) for s in node.body for n in walk(s)} - {None}
     return len(keys) > 1 or any(isinstance(k, str) for k in keys)
 
 

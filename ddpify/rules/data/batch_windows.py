@@ -9,7 +9,7 @@ from ddpify.facts import batch_source, manual_batches
 from ddpify.facts.manual_batches import parts_of
 from ddpify.facts.model import Call, Class, Func, Lit, New, Obj, Part, Tup, Value, join, paths_of
 from ddpify.facts.origins import Origin
-from ddpify.facts.tree import Tree, arguments, last_name, same, structure
+from ddpify.facts.tree import Tree, arguments, last_name, same, structure, walk
 from ddpify.placement.rows import ALIGNED
 from ddpify.rules.context import Context
 from ddpify.rules.data import batch_shapes, repeated_rows
@@ -118,7 +118,7 @@ def _slices(context: Context, trained: list[New]) -> tuple[str, str] | None:
             around = next((up for up in tree.ancestors(node) if isinstance(up, (ast.For, ast.While))), tree.function(node))
             bounds[around, data] = {
                 structure(n.slice)
-                for n in ast.walk(around)
+                for n in walk(around)
                 if isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Slice) and structure(n.value) == data and _varies(n.slice)
                 if n not in known or (n.slice.upper is not None and not manual_batches.goes_to_the_end(n, n.slice.upper))
             }
@@ -189,7 +189,7 @@ def _all_origins(context: Context, value: Value, depth: int = 0) -> frozenset[Or
 
 
 def _varies(rows: ast.Slice) -> bool:
-    return rows.lower is not None and any(isinstance(n, ast.Name) for n in ast.walk(rows.lower))
+    return rows.lower is not None and any(isinstance(n, ast.Name) for n in walk(rows.lower))
 
 
 def _otherwise(context: Context) -> ast.expr | None:
@@ -299,7 +299,7 @@ def _time_first(obj: Obj) -> bool:
 
 
 def _transposes(node: ast.expr) -> bool:
-    return any(isinstance(n, ast.Attribute) and n.attr in ("t", "T", "mT", "transpose", "permute") for n in ast.walk(node))
+    return any(isinstance(n, ast.Attribute) and n.attr in ("t", "T", "mT", "transpose", "permute") for n in walk(node))
 
 
 def _assigned_expressions(context: Context, node: ast.expr) -> Iterator[ast.expr]:
@@ -311,7 +311,7 @@ def _assigned_expressions(context: Context, node: ast.expr) -> Iterator[ast.expr
         yield value
         for func in context.facts.after.value(value.func).objs if isinstance(value, ast.Call) else ():
             if isinstance(func, Func):
-                yield from (n for n in ast.walk(func.node) if isinstance(n, ast.expr))
+                yield from (n for n in walk(func.node) if isinstance(n, ast.expr))
 
 
 def _number(context: Context, size: ast.expr) -> object:

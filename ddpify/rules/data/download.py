@@ -18,7 +18,7 @@ from ddpify.facts import disk, library
 from ddpify.facts.barriers import one_rank_ahead
 from ddpify.facts.disk import Paths, Touch
 from ddpify.facts.model import Class, Func
-from ddpify.facts.tree import Tree, arguments
+from ddpify.facts.tree import Tree, arguments, walk
 from ddpify.records import dataclass
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
@@ -102,7 +102,7 @@ class _Download:
 def _unguarded(context: Context) -> list[_Download]:
     loaders = (o.node for o in (*context.facts.loaders, *context.sharded_evaluation) if isinstance(o.node, ast.Call))
     given = (argument(node, 0, "dataset") for node in loaders)
-    named = {n for dataset in given if dataset is not None and before_loader(context, dataset) for n in ast.walk(dataset)}
+    named = {n for dataset in given if dataset is not None and before_loader(context, dataset) for n in walk(dataset)}
     out: list[_Download] = []
     for tree in context.facts.trees.values():
         for node in tree.of(ast.Call):
@@ -185,24 +185,24 @@ def _by_itself(context: Context, node: ast.Call) -> bool:
 
 def _hands_on(context: Context, own: Class | Func) -> bool:
     """Whether a class of the project is a data set of a library, and hands `download` on by its place, so that none stands in it."""
-    if not isinstance(own, Class) or any(_downloads(context, n) for n in ast.walk(own.node) if isinstance(n, ast.Call)):
+    if not isinstance(own, Class) or any(_downloads(context, n) for n in walk(own.node) if isinstance(n, ast.Call)):
         return False
     return any(".datasets." in base for base in context.facts.after.interpreter.library_bases(own))
 
 
 def downloads(context: Context, node: ast.expr) -> bool:
     """Whether evaluating an expression may download."""
-    return any(isinstance(n, ast.Call) and _downloads(context, n) for n in ast.walk(node))
+    return any(isinstance(n, ast.Call) and _downloads(context, n) for n in walk(node))
 
 
 def before_loader(context: Context, dataset: ast.expr) -> bool:
     """Whether a data set that a loader is given is downloaded in a statement before the loader, which is made by the loader's rule."""
     leading = context.once(_led_by)
-    calls = (n for n in ast.walk(dataset) if isinstance(n, ast.Call))
+    calls = (n for n in walk(dataset) if isinstance(n, ast.Call))
     if not context.facts.is_edited(dataset) or not any(n in leading or _by_itself(context, n) for n in calls):
         return False
     statement = context.tree.statement(dataset)
-    asked = any(_asked_before(context, statement, n) for n in ast.walk(dataset) if isinstance(n, ast.Call) and _downloads(context, n))
+    asked = any(_asked_before(context, statement, n) for n in walk(dataset) if isinstance(n, ast.Call) and _downloads(context, n))
     return not asked and in_turns(context, statement) == [statement]
 
 

@@ -19,7 +19,7 @@ from ddpify.facts import library
 from ddpify.facts.effects import of_run
 from ddpify.facts.model import Call, New, ordered
 from ddpify.facts.runs import Run
-from ddpify.facts.tree import Tree, inside, is_none, is_number
+from ddpify.facts.tree import Tree, inside, is_none, is_number, walk
 from ddpify.rules.base import Alternative, Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import download
@@ -262,7 +262,7 @@ def _default_sampling(context: Context, loader: New) -> bool:
     if not isinstance(node, ast.Call) or not made or not _leaves_sampling(context, node):
         return False
     dataset, size, _ = _arguments(context, node)
-    if dataset is None or is_none(size) or (size is not None and any(isinstance(n, ast.Call) for n in ast.walk(size))):
+    if dataset is None or is_none(size) or (size is not None and any(isinstance(n, ast.Call) for n in walk(size))):
         return False
     statement = context.tree.statement(node)
     if not isinstance(dataset, (ast.Name, ast.Attribute)) and not (isinstance(statement, ast.Assign) and statement.value is node):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from ddpify.facts import library
 from ddpify.facts.effects import Effects
 from ddpify.facts.model import Call, New, Store
-from ddpify.facts.tree import Tree, inside
+from ddpify.facts.tree import Tree, inside, walk
 from ddpify.facts.writes import Write, container
 from ddpify.rules.context import Context
 from ddpify.rules.io.guarded import guards_of
@@ -44,7 +44,7 @@ def obstacle(context: Context, effects: Effects, loop: ast.For) -> str:
 def _in_body(context: Context, effects: Effects, loop: ast.For) -> str:
     """What a loop does at each batch that each rank would do for other batches: it ends early, shows something, counts batches."""
     run, tree = context.facts.after, context.tree
-    inside = [n for s in loop.body for n in ast.walk(s)]
+    inside = [n for s in loop.body for n in walk(s)]
     if any(isinstance(n, (ast.Break, ast.Return, ast.Raise, ast.Yield, ast.YieldFrom, ast.Global, ast.Nonlocal)) for n in inside):
         return "it may end early"
     if loop.orelse or not isinstance(tree.statement(loop), ast.For) or isinstance(tree.parent.get(loop), ast.Try):
@@ -87,7 +87,7 @@ def _not_added_up(context: Context, loop: ast.For, variable: LiveOut) -> str:
 def _in_calls(context: Context, loop: ast.For) -> str:
     """Whether a function that a loop calls changes an object from before the loop."""
     trace, within = context.facts.after.trace, inside(loop)
-    body = {n for s in loop.body for n in ast.walk(s)}
+    body = {n for s in loop.body for n in walk(s)}
     changes: list[Call | Store] = [s for s in trace.stores if not isinstance(s.node, ast.Subscript)]
     changes += [c for c in trace.calls if c.method in _GROWS]
     called = [change for change in changes if change.node not in body and any(each.node is loop for each in change.loops)]
@@ -110,12 +110,12 @@ def _is_carried(context: Context, loop: ast.For, group: list[Write]) -> bool:
 def _read_inside(context: Context, loop: ast.For, writes: Sequence[Write]) -> bool:
     """Whether a loop reads what it builds up, other than to add to it or to show it on a bar."""
     tree, run = context.tree, context.facts.after
-    own = {n for w in writes for n in ast.walk(w.target)}
+    own = {n for w in writes for n in walk(w.target)}
     for write in writes:
         if isinstance(write.node, ast.Assign) and write.added is not None:  # total = total + x
             own |= inside(write.node.value) - inside(write.added)
     base = container(writes[0].target)
-    for node in (n for s in loop.body for n in ast.walk(s)):
+    for node in (n for s in loop.body for n in walk(s)):
         if not isinstance(node, (ast.Name, ast.Attribute)) or not run.scopes.same(node, base) or node in own:
             continue
         shown = (up.func for up in tree.ancestors(node) if isinstance(up, ast.Call) and isinstance(up.func, ast.Attribute))
@@ -140,16 +140,16 @@ def _grows_evenly(context: Context, loop: ast.For, variable: LiveOut) -> bool:
 
 def _reshaped(loop: ast.For, node: ast.AST) -> bool:
     """Whether what a loop adds is given other rows on its way there."""
-    parts, names = list(ast.walk(node)), _names(node)
-    for statement in (n for s in reversed(loop.body) for n in ast.walk(s)):
+    parts, names = list(walk(node)), _names(node)
+    for statement in (n for s in reversed(loop.body) for n in walk(s)):
         if isinstance(statement, ast.Assign) and any(names & _names(target) for target in statement.targets):
-            parts += ast.walk(statement.value)
+            parts += walk(statement.value)
             names |= _names(statement.value)
     return any(isinstance(n, ast.Attribute) and n.attr in _RESHAPES for n in parts)
 
 
 def _names(node: ast.AST) -> set[str]:
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    return {n.id for n in walk(node) if isinstance(n, ast.Name)}
 
 
 def _is_meter(context: Context, obj: New) -> bool:
@@ -161,9 +161,9 @@ def _reads_batch_number(context: Context, loop: ast.For, asked: bool) -> bool:
     index = _index_node(context, loop)
     if index is None:
         return not isinstance(loop.target, ast.Tuple) and any(
-            isinstance(n, ast.Call) and "enumerate" in context.facts.after.value(n.func).paths() for n in ast.walk(loop.iter)
+            isinstance(n, ast.Call) and "enumerate" in context.facts.after.value(n.func).paths() for n in walk(loop.iter)
         )
-    names = (n for n in ast.walk(context.tree.function(loop)) if isinstance(n, ast.Name) and n.id == index.id and n is not index)
+    names = (n for n in walk(context.tree.function(loop)) if isinstance(n, ast.Name) and n.id == index.id and n is not index)
     return any(not asked or not only_shown(context, context.tree, n) for n in names)
 
 

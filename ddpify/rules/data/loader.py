@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from ddpify.facts import library
 from ddpify.facts.collect import TrainingLoop, batches_of
 from ddpify.facts.model import NOTHING, Class, Func, Lit, New, Obj, Value, ordered
-from ddpify.facts.tree import inside, last_name, structure
+from ddpify.facts.tree import inside, last_name, structure, walk
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context, argument
@@ -345,7 +345,7 @@ def _edited_call(context: Context, loader: New) -> ast.AST:
         func = next((f for f in (find(cls, "__init__") or NOTHING).objs if isinstance(f, Func)), None)
         if func is None or func.cls is None:
             return node
-        calls = [n for n in ast.walk(func.node) if isinstance(n, ast.Call) and last_name(n.func) == "__init__"]
+        calls = [n for n in walk(func.node) if isinstance(n, ast.Call) and last_name(n.func) == "__init__"]
         if len(calls) != 1 or not _is_super(calls[0].func):
             return func.node
         if _hands_on(func.node, calls[0], node):
@@ -464,7 +464,7 @@ def _evaluates(context: Context, loader: New) -> bool:
         if loader not in loop.element.of_kind("batch") | batches_of(run, loop.element):
             continue
         over = [g.iter for g in getattr(node, "generators", ())] or [getattr(node, "iter", None)]
-        drawn = [o for n in over if n is not None for part in ast.walk(n) for o in run.value(part).instances()]
+        drawn = [o for n in over if n is not None for part in walk(n) for o in run.value(part).instances()]
         if over == [None] or any(o == loader or o.cls is not None for o in drawn):
             return True  # not over what is in a batch
     return False
@@ -552,9 +552,9 @@ def _reads_rank(context: Context, obj: New) -> bool:
         return False
     if obj.cls.file != "__main__" and context.facts.project.is_ours(obj.cls.file):
         return True  # a conversion has added it, with functions that ask for the rank
-    run, names = context.facts.after, {n.id for n in ast.walk(obj.cls.node) if isinstance(n, ast.Name)}
+    run, names = context.facts.after, {n.id for n in walk(obj.cls.node) if isinstance(n, ast.Name)}
     read = [run.memory.get((obj.cls.file, name), NOTHING) for name in names]
-    asking = [n for v in read for o in v.objs if isinstance(o, Func) for n in ast.walk(o.node) if isinstance(n, ast.Call)]
+    asking = [n for v in read for o in v.objs if isinstance(o, Func) for n in walk(o.node) if isinstance(n, ast.Call)]
     return any(v.of_kind("rank") for v in read) or any("torch.distributed.get_rank" in run.value(n.func).paths() for n in asking)
 
 

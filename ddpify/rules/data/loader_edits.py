@@ -8,7 +8,7 @@ import itertools
 from ddpify.edits import DropArgument, Edit, FreshName, InsertBefore, NameArgument, Replace, SetArgument
 from ddpify.facts import library
 from ddpify.facts.model import Lit, New, Value, join
-from ddpify.facts.tree import same
+from ddpify.facts.tree import same, walk
 from ddpify.rules.base import Change, Finding
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import batch_sampler, download, loader_factory, sampler, stream
@@ -169,7 +169,7 @@ def _is_name(node: ast.expr) -> bool:
 def _named(site: LoaderCall, dataset: ast.expr) -> tuple[str, list[Edit], list[str]]:
     """The data set by a name that the sampler can be given, and the edits and needs that make one."""
     context = site.context
-    if _is_name(dataset) and not any(isinstance(n, (ast.Call, ast.NamedExpr)) for n in ast.walk(dataset)):
+    if _is_name(dataset) and not any(isinstance(n, (ast.Call, ast.NamedExpr)) for n in walk(dataset)):
         return context.source(dataset), [], []
     if isinstance(dataset, ast.NamedExpr):
         return dataset.target.id, [], []

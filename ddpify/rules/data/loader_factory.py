@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import AddParameter, Edit, FreshName, SetArgument
 from ddpify.facts.model import NOTHING, Call, Class, Func, Lit, New
-from ddpify.facts.tree import Tree
+from ddpify.facts.tree import Tree, walk
 from ddpify.records import dataclass
 from ddpify.rules.context import Context
 
@@ -103,7 +103,7 @@ def _parameter(context: Context, node: ast.Call, trained: list[New], others: lis
     function = context.tree.function(node)
     if not isinstance(function, ast.FunctionDef):
         return ""
-    inside = (n for s in function.body for n in ast.walk(s))
+    inside = (n for s in function.body for n in walk(s))
     rebound = {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     for name in _names(function):
         if name in rebound:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from ddpify.edits import Replace
 from ddpify.facts.library.paths import COPIES, DDPS
 from ddpify.facts.model import NOTHING, Call, Func, Lit, New, Obj
+from ddpify.facts.tree import walk
 from ddpify.rules.base import Change, Finding, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.data import draws
@@ -115,6 +116,6 @@ def _global_batches(context: Context, call: Call) -> Change | None:
 def _reads_index(node: ast.FunctionDef) -> bool:
     """Whether a `__getitem__` reads the index it is given before it puts another in its place."""
     index = node.args.args[1].arg
-    uses = [n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id == index]
+    uses = [n for n in walk(node) if isinstance(n, ast.Name) and n.id == index]
     first = min(uses, key=lambda n: (n.lineno, isinstance(n.ctx, ast.Store), n.col_offset), default=None)
     return first is not None and isinstance(first.ctx, ast.Load)

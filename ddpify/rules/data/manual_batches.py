@@ -19,7 +19,7 @@ from ddpify.edits import Edit, InsertAfter, InsertBefore, Replace
 from ddpify.facts import batch_source, manual_batches
 from ddpify.facts.batch_source import BatchSource
 from ddpify.facts.model import Func, Lit, New, Part, Tup, Value, join
-from ddpify.facts.tree import inside
+from ddpify.facts.tree import inside, walk
 from ddpify.records import dataclass
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context, argument
@@ -215,7 +215,7 @@ def _size_at(context: Context, call: ast.AST, size: ast.expr | None) -> str:
     """The size of a batch where a call of the function that makes it stands; empty where it has no name there."""
     if size is None:
         return ""
-    names = {n.id for n in ast.walk(size) if isinstance(n, ast.Name)}
+    names = {n.id for n in walk(size) if isinstance(n, ast.Name)}
     function, root = context.facts.tree_of(size).function(size), size
     if isinstance(size, (ast.Attribute, ast.Subscript)) and names == {"self"}:
         owner = _called_on(context, call, _method_of_self(context, function)) or _assigned_to(context, call)
@@ -239,7 +239,7 @@ def _loop_through(context: Context, batches: New, others: list[New]) -> ast.For 
     for training in context.facts.loops:
         loop = training.batch.node if training.batch is not None and batches in training.loaders else None
         if isinstance(loop, ast.For) and context.facts.is_edited(loop):
-            received = {o for n in ast.walk(loop.target) for o in _by_hand(context.facts.after.value(n))}
+            received = {o for n in walk(loop.target) for o in _by_hand(context.facts.after.value(n))}
             if received.isdisjoint(others):
                 return loop
     return None
@@ -250,7 +250,7 @@ def _size_in_loop(context: Context, loop: ast.For, size: ast.expr | None) -> str
     if not (isinstance(size, ast.Attribute) and isinstance(size.value, ast.Name) and size.value.id == "self"):
         return ""
     holders = context.facts.after.value(size.value).objs
-    named = (n for n in ast.walk(loop.iter) if isinstance(n, (ast.Name, ast.Attribute)) and context.facts.after.value(n).objs & holders)
+    named = (n for n in walk(loop.iter) if isinstance(n, (ast.Name, ast.Attribute)) and context.facts.after.value(n).objs & holders)
     return next((f"{context.source(n)}.{size.attr}" for n in named), "")
 
 
@@ -277,7 +277,7 @@ def _called_on(context: Context, call: ast.AST, method: ast.AST | None) -> str:
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
         return ""
     runs = any(isinstance(o, Func) and o.node is method for o in context.facts.after.value(call.func).objs)
-    named = not any(isinstance(n, (ast.Call, ast.NamedExpr)) for n in ast.walk(call.func.value))
+    named = not any(isinstance(n, (ast.Call, ast.NamedExpr)) for n in walk(call.func.value))
     return context.source(call.func.value) if runs and named else ""
 
 
@@ -299,7 +299,7 @@ def _received(context: Context, call: ast.AST, size: str, kind: str) -> Edit | N
     if receiver is None:
         return None
     statement, target = receiver
-    names = [n for n in ast.walk(target) if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Store)]
+    names = [n for n in walk(target) if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Store)]
     batches = [o for n in names for o in _by_hand(value(n))]
     looped = isinstance(call, ast.For)
     rows = {n.id: value(n) for n in names if isinstance(n, ast.Name) and _are_rows(value(n)) and (looped or _from(value(n), call))}
@@ -319,7 +319,7 @@ def _receiver(context: Context, call: ast.AST) -> tuple[ast.stmt, ast.expr] | No
         return statement, statement.target
     if isinstance(statement, ast.Assign) and statement.value is call and len(statement.targets) == 1 and not _iterates(run.value(call)):
         return statement, statement.targets[0]
-    loops = [n for n in context.tree.of(ast.For) if _from(join([run.value(t) for t in ast.walk(n.target)]), call)]
+    loops = [n for n in context.tree.of(ast.For) if _from(join([run.value(t) for t in walk(n.target)]), call)]
     return (loops[0], loops[0].target) if len(loops) == 1 else None
 
 

@@ -111,7 +111,7 @@ class Preparation:
     def writes(self, statement: ast.stmt) -> bool:
         """Whether a statement writes files, and does so only where files are prepared."""
         run, effects = self.context.facts.after, guards_of(self.context).effects
-        calls = [c for n in ast.walk(statement) if isinstance(n, ast.Call) for c in run.calls(n)]
+        calls = [c for n in walk(statement) if isinstance(n, ast.Call) for c in run.calls(n)]
         return any("file" in effects.kinds(c.node) for c in calls) and all(self.covers(c) for c in calls)
 
 
@@ -174,7 +174,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
 
 def _within_another(context: Context, statement: ast.stmt, others: list[ast.stmt]) -> bool:
     """Whether every way to a statement leads through another one that prepares."""
-    stacks = [c.stack for n in ast.walk(statement) if isinstance(n, ast.Call) for c in context.facts.after.calls(n)]
+    stacks = [c.stack for n in walk(statement) if isinstance(n, ast.Call) for c in context.facts.after.calls(n)]
     within = [inside(other) for other in others if other is not statement] if stacks else []
     return bool(stacks) and not any(all(nodes.isdisjoint(stack) for nodes in within) for stack in stacks)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpify.facts.tree import Tree, is_number, names_read, names_stored
+from ddpify.facts.tree import Tree, is_number, names_read, names_stored, walk
 from ddpify.rules.base import Change
 from ddpify.rules.context import Context
 
@@ -21,10 +21,10 @@ def repeats_one_row(context: Context, node: ast.AST) -> bool:
     if loop.ifs or not isinstance(loop.iter, ast.Call) or len(loop.iter.args) != 1 or counters & {n.id for n in names_read(node.elt)}:
         return False
     run = context.facts.after
-    values = [run.value(n) for n in ast.walk(node.elt) if isinstance(n, ast.expr)]
+    values = [run.value(n) for n in walk(node.elt) if isinstance(n, ast.expr)]
     if any(v.batches() or v.scale is not None or any(map(v.of_kind, ("random", "drawn", "time", "unknown", "index"))) for v in values):
         return False
-    called = [run.value(n.func) for n in ast.walk(node.elt) if isinstance(n, ast.Call)]
+    called = [run.value(n.func) for n in walk(node.elt) if isinstance(n, ast.Call)]
     if not all(v.paths() and all(p.startswith(_LIBRARIES) for p in v.paths()) for v in called):
         return False
     return all(_is_of_training(context, place) for place in _reads(context, node))

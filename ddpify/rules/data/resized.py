@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ddpify.facts.definitions import GROWS
 from ddpify.facts.model import NOTHING, Call, Func, New, Store
+from ddpify.facts.tree import walk
 from ddpify.rules.base import Finding, Safety
 from ddpify.rules.context import Context
 
@@ -47,13 +48,13 @@ def _changes(context: Context, data: New) -> Iterator[Store | Call]:
 def _names(context: Context, data: New) -> set[str]:
     """The attributes that the length of a data set is read from."""
     lengths = context.facts.after.interpreter.find(data.cls, "__len__") if data.cls is not None else None
-    nodes = [n for o in (lengths or NOTHING).objs if isinstance(o, Func) for n in ast.walk(o.node)]
+    nodes = [n for o in (lengths or NOTHING).objs if isinstance(o, Func) for n in walk(o.node)]
     return {n.attr for n in nodes if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name)}
 
 
 def _keeps(context: Context, store: Store) -> bool:
     """Whether what is stored is as long as what was there: another order of it, or of as many."""
     statement = context.facts.tree_of(store.node).statement(store.node)
-    nodes = list(ast.walk(statement.value)) if isinstance(statement, ast.Assign) else []
+    nodes = list(walk(statement.value)) if isinstance(statement, ast.Assign) else []
     ordered = any(isinstance(n, ast.Call) and context.facts.after.value(n.func).paths() & _ORDERS for n in nodes)
     return ordered and not any(isinstance(n, ast.Subscript) for n in nodes)

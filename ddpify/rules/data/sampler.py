@@ -8,7 +8,7 @@ from ddpify.edits import Edit, Replace
 from ddpify.facts.manual_batches import size_arguments
 from ddpify.facts.model import NOTHING, Class, Func, New, Value
 from ddpify.facts.runs import Run
-from ddpify.facts.tree import last_name, scope_nodes
+from ddpify.facts.tree import last_name, scope_nodes, walk
 from ddpify.rules.base import Change, Finding
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import draws
@@ -118,7 +118,7 @@ def _learns(context: Context, sampler: New) -> bool:
         if sampler in call.receiver.objs and any(context.differs(v) for v in (*call.args, *call.keywords.values())):
             return True
     for store in run.trace.stores:
-        inside = (n for n in ast.walk(store.node) if isinstance(n, ast.expr))
+        inside = (n for n in walk(store.node) if isinstance(n, ast.expr))
         if context.differs(store.value) and any(sampler in run.value(n).objs for n in inside):
             return True
     return False

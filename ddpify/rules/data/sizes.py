@@ -6,7 +6,7 @@ import ast
 from collections.abc import Hashable, Iterator
 
 from ddpify.facts.model import Call, Lit, New, Obj, Part, Value, join
-from ddpify.facts.tree import inside, structure
+from ddpify.facts.tree import inside, structure, walk
 from ddpify.records import dataclass
 from ddpify.rules.base import Change, Finding
 from ddpify.rules.context import Context, argument
@@ -109,4 +109,4 @@ def divide_inside(context: Context, node: ast.expr, sizes: Sizes, why: str, othe
 
 def names_reading(context: Context, node: ast.expr, sizes: Sizes) -> list[ast.expr]:
     """The names in an expression that read a batch size."""
-    return [n for n in ast.walk(node) if isinstance(n, (ast.Name, ast.Attribute)) and sizes.read(context.facts.after.value(n))]
+    return [n for n in walk(node) if isinstance(n, (ast.Name, ast.Attribute)) and sizes.read(context.facts.after.value(n))]

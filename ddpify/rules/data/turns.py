@@ -9,7 +9,7 @@ from ddpify.facts import disk
 from ddpify.facts.disk import Touch
 from ddpify.facts.library.effects import HANDLES
 from ddpify.facts.model import Call
-from ddpify.facts.tree import calls_in, inside
+from ddpify.facts.tree import calls_in, inside, walk
 from ddpify.rules.context import Context
 from ddpify.rules.io.guarded import guards_of
 
@@ -45,7 +45,7 @@ def _holds_no_lock(context: Context, manager: ast.expr) -> bool:
 def calls_under(context: Context, statement: ast.stmt) -> list[Call]:
     """The calls that run while a statement does."""
     run, under = context.facts.after, guards_of(context).effects.under
-    calls = [c for n in ast.walk(statement) if isinstance(n, ast.Call) for c in (*run.calls(n), *under.get(n, ()))]
+    calls = [c for n in walk(statement) if isinstance(n, ast.Call) for c in (*run.calls(n), *under.get(n, ()))]
     return sorted({id(c): c for c in calls}.values(), key=lambda c: c.order)
 
 
@@ -71,7 +71,7 @@ def free(context: Context, node: ast.stmt, calls: list[Call]) -> bool:
 def tests_existence(context: Context, test: ast.expr) -> list[Touch]:
     """What a condition asks of files, itself or in the functions that it calls: whether they are there."""
     run, under = context.facts.after, guards_of(context).effects.under
-    calls = [c for n in ast.walk(test) if isinstance(n, ast.Call) for c in (*run.calls(n), *under.get(n, ()))]
+    calls = [c for n in walk(test) if isinstance(n, ast.Call) for c in (*run.calls(n), *under.get(n, ()))]
     return [t for c in calls for t in disk.touches(c) if t.kind == "look"]
 
 

@@ -25,7 +25,7 @@ from ddpify.facts.interpret.collated import is_foreign
 from ddpify.facts.library.flow import with_entries
 from ddpify.facts.model import Call, Class, Func, Lit, New, Part, Tup, Value
 from ddpify.facts.runs import Run
-from ddpify.facts.tree import arguments, names_stored
+from ddpify.facts.tree import arguments, names_stored, walk
 from ddpify.options import Options
 from ddpify.placement.lattice import REPLICATE
 from ddpify.placement.values import is_rows
@@ -163,10 +163,10 @@ def _is_alike(context: Context, node: ast.expr) -> bool:
 def _is_all_of_the_data(context: Context, node: ast.expr) -> bool:
     """Whether each step has the same tensor, which is then no single sample, and no layer reads it that takes one sequence alone, too."""
     tree, run = context.facts.tree_of(node), context.facts.after
-    names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
+    names = [n for n in walk(node) if isinstance(n, ast.Name)]
     stored = {n.id for loop in context.facts.training_loops for n in names_stored(loop)}
-    given = {a.arg for a in ast.walk(tree.function(node)) if isinstance(a, ast.arg)}
-    fixed = bool(names) and not any(n.id in stored | given for n in names) and not any(isinstance(n, ast.Subscript) for n in ast.walk(node))
+    given = {a.arg for a in walk(tree.function(node)) if isinstance(a, ast.arg)}
+    fixed = bool(names) and not any(n.id in stored | given for n in names) and not any(isinstance(n, ast.Subscript) for n in walk(node))
     return fixed and not any(kind in _OF_ONE_SEQUENCE for call in run.trace.calls for kind in call.func.kinds())
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ddpify.edits import Edit, FreshName, InsertBefore, Replace
 from ddpify.facts.effects import Effects
 from ddpify.facts.model import Lit
-from ddpify.facts.tree import arguments, calls_in, children, last_name
+from ddpify.facts.tree import arguments, calls_in, children, last_name, walk
 from ddpify.records import dataclass
 from ddpify.rules.context import Context
 from ddpify.rules.io.stored_losses import stored_numbers
@@ -115,7 +115,7 @@ def extracted(context: Context, required: Required, statement: ast.stmt, top: as
         return None
     stored = stored_numbers(context)[0]
     nodes = [p.node if p.node in stored else chain(context, p.node, top) for p in parts]
-    nodes = [n for i, n in enumerate(nodes) if n not in nodes[:i] and not any(n is not o and n in ast.walk(o) for o in nodes)]
+    nodes = [n for i, n in enumerate(nodes) if n not in nodes[:i] and not any(n is not o and n in walk(o) for o in nodes)]
     early = _affected(context, required, top, nodes)
     if early is None:
         return None
@@ -123,7 +123,7 @@ def extracted(context: Context, required: Required, statement: ast.stmt, top: as
     for node in context.tree.in_order({*nodes, *early}):
         names = _names(context, node, top)
         if node in stored:
-            names[-1:] = [f"mean_{n.id}" for n in ast.walk(node) if isinstance(n, ast.Name)][:1]
+            names[-1:] = [f"mean_{n.id}" for n in walk(node) if isinstance(n, ast.Name)][:1]
         name = FreshName(tuple(names), node, context.tree.function(statement))
         edits += [InsertBefore(statement, f"{name} = {stored.get(node, '{0}')}", (node,), (name,)), Replace(node, str(name))]
     return tuple(edits)
@@ -139,7 +139,7 @@ def _affected(context: Context, required: Required, top: ast.expr, nodes: list[a
         return []
     found: list[ast.expr] = []
     for piece in _before(context, top, nodes):
-        inside = [n for n in ast.walk(piece) if isinstance(n, ast.expr)]
+        inside = [n for n in walk(piece) if isinstance(n, ast.expr)]
         if not any(run.value(n).objs & changed or (isinstance(n, ast.Name) and n.id in names) for n in inside):
             continue
         if not isinstance(piece, ast.Name):
@@ -154,7 +154,7 @@ def _before(context: Context, node: ast.AST, nodes: list[ast.expr]) -> Iterator[
     for child in children(node):
         if child in nodes:
             continue
-        if isinstance(child, (ast.keyword, ast.FormattedValue)) or any(n in nodes for n in ast.walk(child)):
+        if isinstance(child, (ast.keyword, ast.FormattedValue)) or any(n in nodes for n in walk(child)):
             yield from _before(context, child, nodes)
         elif not isinstance(child, ast.expr) or isinstance(child, ast.Constant) or getattr(node, "func", None) is child:
             continue
@@ -229,7 +229,7 @@ def _label_before(text: str, node: ast.AST, values: ast.expr) -> str:
     """The word before the place in a format that one of `values` fills."""
     pieces = _PLACEHOLDER.split(text)
     items = values.elts if isinstance(values, ast.Tuple) else [values]
-    at = next((i for i, item in enumerate(items) if item is node or any(n is node for n in ast.walk(item))), 0)
+    at = next((i for i, item in enumerate(items) if item is node or any(n is node for n in walk(item))), 0)
     return _word(pieces[at]) if at < len(pieces) else ""
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from ddpify.edits import Replace, SetArgument, Under
 from ddpify.facts.disk import to_nowhere
 from ddpify.facts.model import Class, Func, Lit, New, Part, Value
-from ddpify.facts.tree import walked
+from ddpify.facts.tree import walk
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import prepare
@@ -236,7 +236,7 @@ def _momentary(context: Context, node: ast.Call) -> bool:
 def _open(context: Context, guards: Guards, node: ast.Call) -> Iterator[Change]:
     """A file that is written all over is the null device on other ranks."""
     path = argument(node, 0, "file") or argument(node, 0, "filename")
-    if path is None or _in_turns(context, node) or guards.silent(node) or any(to_nowhere(context.facts.after, n) for n in walked(path)):
+    if path is None or _in_turns(context, node) or guards.silent(node) or any(to_nowhere(context.facts.after, n) for n in walk(path)):
         return
     edit = Replace(path, f"{{0}} if {context.names['rank']} == 0 else os.devnull", (path,))
     yield Change(CODE, "only rank 0 writes this file: the others write to os.devnull", context.tree.shown, node, (edit,), ("import os",))

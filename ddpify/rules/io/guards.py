@@ -19,7 +19,7 @@ from ddpify.facts.barriers import one_rank_ahead
 from ddpify.facts.effects import maker, only_draws, opened
 from ddpify.facts.library import NO_RETURN
 from ddpify.facts.library.effects import TALKERS
-from ddpify.facts.tree import calls_in
+from ddpify.facts.tree import calls_in, walk
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import prepare
@@ -233,7 +233,7 @@ def _together(guards: Guards, run: list[tuple[ast.stmt, tuple[Edit, ...]]], head
 
 def _unguarded(context: Context, guards: Guards, changed: list[ast.AST]) -> Iterator[Finding]:
     """Output and writes that could not be guarded."""
-    covered = {n for statement in changed for n in ast.walk(statement)}
+    covered = {n for statement in changed for n in walk(statement)}
     reported: set[ast.AST] = set()
     for call in guards.run.trace.calls:
         kind = guards.effects.at.get(call.node)

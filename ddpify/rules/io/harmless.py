@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from ddpify.facts.effects import maker
+from ddpify.facts.tree import walk
 from ddpify.rules.io.output_statements import Guards
 
 _FUNCTIONS = frozenset("abs bool float format int len list max min repr round sorted str sum tuple type".split())
@@ -18,7 +19,7 @@ _PLAIN = (
 
 def harmless(guards: Guards, statement: ast.stmt) -> bool:
     """Whether a statement may run on every rank: it prints or logs, and reads nothing that rank 0 alone has."""
-    nodes = list(ast.walk(statement))
+    nodes = list(walk(statement))
     outputs = [n.value for n in nodes if isinstance(n, ast.Expr)]
     if not outputs or not all(isinstance(n, _PLAIN) for n in nodes):
         return False

@@ -6,7 +6,7 @@ import ast
 
 from ddpify.facts.effects import maker
 from ddpify.facts.library.effects import DRAWN
-from ddpify.facts.tree import last_name, names_read, names_stored, outer_names
+from ddpify.facts.tree import last_name, names_read, names_stored, outer_names, walk
 from ddpify.rules.io.output_statements import Guards
 
 
@@ -67,7 +67,7 @@ def prepared(guards: Guards, body: list[ast.stmt]) -> set[ast.stmt]:
 def _readies(guards: Guards, statement: ast.stmt) -> bool:
     if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Call) or guards.guarded(statement):
         return False
-    names = all(isinstance(n, (ast.Name, ast.Tuple, ast.List, ast.Store)) for t in statement.targets for n in ast.walk(t))
+    names = all(isinstance(n, (ast.Name, ast.Tuple, ast.List, ast.Store)) for t in statement.targets for n in walk(t))
     call = statement.value
     return names and _draws(guards, call) and not guards.required.parts(call, call)
 

@@ -9,7 +9,7 @@ from ddpify.facts.effects import Effects, maker
 from ddpify.facts.library import effects
 from ddpify.facts.model import Value
 from ddpify.facts.runs import Run
-from ddpify.facts.tree import inside, names_stored, walked
+from ddpify.facts.tree import inside, names_stored, walk
 from ddpify.records import dataclass
 from ddpify.rules.context import Context
 from ddpify.rules.io.all_rank_calls import Required
@@ -90,12 +90,12 @@ class Guards:
         if isinstance(function, ast.Module):
             own: set[str] = set()
         else:
-            own = {n.id for n in names_stored(function)} | {n.arg for n in walked(function) if isinstance(n, ast.arg)}
+            own = {n.id for n in names_stored(function)} | {n.arg for n in walk(function) if isinstance(n, ast.arg)}
         return node.id not in own and bool(self.run.attribute(tree.name, node.id).of_kind("rank"))  # type: ignore[arg-type]
 
     def done(self, statement: ast.stmt) -> bool:
         """Whether all output of a statement already runs on rank 0 alone."""
-        outputs = [n for n in ast.walk(statement) if isinstance(n, (ast.Expr, ast.Assign, ast.With)) and self.only_outputs(n)]
+        outputs = [n for n in walk(statement) if isinstance(n, (ast.Expr, ast.Assign, ast.With)) and self.only_outputs(n)]
         return bool(outputs) and all(self.guarded(n) for n in outputs)
 
     # ------------------------------------------------------------------------------------------------ what is output
@@ -216,7 +216,7 @@ class Guards:
         handles = {i.optional_vars.id for i in block.items if isinstance(i.optional_vars, ast.Name)}
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
             call = statement.value
-            named = {n.id for n in ast.walk(call) if isinstance(n, ast.Name)}
+            named = {n.id for n in walk(call) if isinstance(n, ast.Name)}
             return (bool(named & handles) and not self.required.any(call)) or self.only_outputs(statement)
         if isinstance(statement, (ast.For, ast.If)):
             required = self.required.any_of_loop(statement) if isinstance(statement, ast.For) else self.required.any(statement.test)

@@ -18,7 +18,7 @@ from ddpify.facts import disk
 from ddpify.facts.disk import Touch
 from ddpify.facts.model import NOTHING, Lit, Tup, Value
 from ddpify.facts.runs import Run
-from ddpify.facts.tree import Tree, calls_in, inside, last_name, names_read, names_stored, outer_names, own_statements, walked
+from ddpify.facts.tree import Tree, calls_in, inside, last_name, names_read, names_stored, outer_names, own_statements, walk
 from ddpify.records import dataclass, field
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context
@@ -132,7 +132,7 @@ def _names_device(context: Context, path: ast.expr) -> bool:
 
 def _is_plain_device(call: ast.Call) -> bool:
     """Whether `torch.device(...)` is given nothing but "cuda" and "cpu"."""
-    texts = {n.value for a in call.args for n in ast.walk(a) if isinstance(n, ast.Constant)}
+    texts = {n.value for a in call.args for n in walk(a) if isinstance(n, ast.Constant)}
     return len(call.args) == 1 and not call.keywords and bool(texts) and texts <= {"cuda", "cpu"}
 
 
@@ -167,7 +167,7 @@ def _read_by(context: Context, path: ast.expr, follows: Follows = lambda read, s
         if made in seen or not context.facts.is_edited(made):
             continue
         seen.add(made)
-        for node in walked(made):
+        for node in walk(made):
             if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
                 yield node
                 todo += [source.value for source in _assignments(context, node) if follows(node, source)]
@@ -243,8 +243,8 @@ def _for_a_while(context: Context, block: ast.With) -> Change | Finding:
         for i in block.items
         if isinstance(i.optional_vars, ast.Name) and momentary(context.facts.after, context.facts.after.value(i.optional_vars))
     ]
-    loops = [n for n in ast.walk(block) if isinstance(n, (ast.For, ast.AsyncFor, ast.While))]
-    inner = {s for loop in loops for s in ast.walk(loop) if isinstance(s, (ast.Break, ast.Continue))}
+    loops = [n for n in walk(block) if isinstance(n, (ast.For, ast.AsyncFor, ast.While))]
+    inner = {s for loop in loops for s in walk(loop) if isinstance(s, (ast.Break, ast.Continue))}
     ends = [s for s in own_statements(block) if isinstance(s, (ast.Return, ast.Break, ast.Continue)) and s not in inner]
     late = any(map(calls_in, ends))
     if len(names) != 1 or late:
@@ -333,7 +333,7 @@ def _looks(context: Context, test: ast.expr) -> bool:
 
 
 def _only_names(loop: ast.While | ast.For) -> bool:
-    inner = [n for s in loop.body for n in ast.walk(s) if isinstance(n, ast.stmt)]
+    inner = [n for s in loop.body for n in walk(s) if isinstance(n, ast.stmt)]
     return all(isinstance(s, (ast.Assign, ast.AugAssign, ast.If, ast.Break, ast.Continue, ast.Pass)) for s in inner)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from ddpify.facts.interpret.state import UNNAMED
 from ddpify.facts.library.effects import SWITCHES
 from ddpify.facts.model import New, Value
+from ddpify.facts.tree import walk
 from ddpify.rules.context import Context, argument
 
 
@@ -36,7 +37,7 @@ def _read_by_all(context: Context, guarded: Callable[[ast.AST], bool], root: str
         if not any(p.startswith(root) for p in (*(f"{p}." for p in base.paths()), *(o.path for o in base.instances()))):
             continue
         statement = tree.statement(node)
-        only_says = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) and node in ast.walk(statement.value.func)
+        only_says = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) and node in walk(statement.value.func)
         if not only_says:
             return True
     return False

@@ -12,7 +12,7 @@ from ddpify.facts.disk import to_nowhere
 from ddpify.facts.effects import maker, only_draws
 from ddpify.facts.library.effects import HANDLERS, Effect
 from ddpify.facts.model import Call, Lit
-from ddpify.facts.tree import calls_in, last_name, names_read, names_stored, structure
+from ddpify.facts.tree import calls_in, last_name, names_read, names_stored, structure, walk
 from ddpify.rules.base import Change, Finding
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import prepare
@@ -144,7 +144,7 @@ def _only_passes(function: ast.FunctionDef, name: str) -> bool:
 
 def _nowhere(context: Context, path: ast.expr) -> list[Change]:
     """Other ranks' log goes nowhere."""
-    if any(to_nowhere(context.facts.after, n) for n in ast.walk(path)):
+    if any(to_nowhere(context.facts.after, n) for n in walk(path)):
         return []
     edit = Replace(path, f"{{0}} if {context.names['rank']} == 0 else os.devnull", (path,))
     return [Change(CODE, "only rank 0 writes this log: the others write to os.devnull", context.tree.shown, path, (edit,), ("import os",))]

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from ddpify.facts.disk import to_nowhere
 from ddpify.facts.effects import maker
 from ddpify.facts.model import Call
+from ddpify.facts.tree import walk
 from ddpify.rules.context import Context
 from ddpify.rules.io.output_statements import Guards
 
@@ -31,7 +32,7 @@ def stdout_closed(context: Context) -> list[ast.Assign]:
     for node in context.tree.of(ast.Assign):
         target = node.targets[0]
         if isinstance(target, ast.Attribute) and target.attr == "stdout" and "sys" in run.value(target.value).paths():
-            found += [node] if any(to_nowhere(run, part) for part in ast.walk(node.value)) else []
+            found += [node] if any(to_nowhere(run, part) for part in walk(node.value)) else []
     return found
 
 

@@ -21,7 +21,7 @@ from ddpify.facts import disk, library
 from ddpify.facts.disk import Paths, Touch
 from ddpify.facts.library import files as library_files
 from ddpify.facts.model import NOTHING, Call, Class, Func, Value, join
-from ddpify.facts.tree import calls_in, last_name, names_read, same, walked
+from ddpify.facts.tree import calls_in, last_name, names_read, same, walk
 from ddpify.records import dataclass
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context
@@ -272,7 +272,7 @@ def _asking(context: Context, node: ast.AST) -> ast.If | None:
     tree = context.facts.tree_of(node)
     around = [] if isinstance(node, ast.Module) else list(tree.ancestors(node))
     statement = next((up for up in around if isinstance(up, ast.stmt)), None)
-    inner = isinstance(statement, ast.If) and node in set(ast.walk(statement.test))
+    inner = isinstance(statement, ast.If) and node in set(walk(statement.test))
     run, called = context.facts.after, (up.func for up in around if isinstance(up, ast.Call))
     inside = (c for func in called for f in run.value(func).functions() if isinstance(f, ast.FunctionDef) for c in calls_in(f))
     agreed = any(path.startswith("torch.distributed.broadcast") for c in inside for path in run.value(c.func).paths())
@@ -295,10 +295,10 @@ def _at_once(context: Context, look: Touch) -> bool:
 
 def _tests_above(context: Context, touch: Touch, where: ast.stmt) -> set[ast.AST]:
     """What is asked in the conditions on the way to a statement, of the functions that lead to it and of its own."""
-    within = set(ast.walk(where))
+    within = set(walk(where))
     above = [*itertools.takewhile(lambda n: n not in within, touch.call.stack), where]
     trees = ((context.facts.tree_of(n), n) for n in above if not isinstance(n, ast.Module))
-    return {n for tree, node in trees for up in tree.ancestors(node) if isinstance(up, (ast.If, ast.While)) for n in ast.walk(up.test)}
+    return {n for tree, node in trees for up in tree.ancestors(node) if isinstance(up, (ast.If, ast.While)) for n in walk(up.test)}
 
 
 def _held_up(context: Context, files: _Files, read: Touch, change: Touch, placed: Sequence[Sequence[int]]) -> bool:
@@ -350,7 +350,7 @@ def _prepared(context: Context, files: _Files, placed: Mapping[ast.stmt, list[in
         ):
             continue
         where = _outermost(context, _place(context, touch))
-        if where is None or _barrier_beside(context, where, 1) or not context.training.isdisjoint(walked(where)):
+        if where is None or _barrier_beside(context, where, 1) or not context.training.isdisjoint(walk(where)):
             continue
         found[where] = touch.call.last, trained
     for where, (last, trained) in found.items():
@@ -366,7 +366,7 @@ def _waits_soon(context: Context, where: ast.stmt, reads: Collection[ast.stmt], 
     for statement in block[block.index(where) + 1 :]:
         if statement in reads:
             return True
-        if any(isinstance(n, (ast.For, ast.While, ast.Return)) or last_name(n) in ("next", "iter") for n in walked(statement)):
+        if any(isinstance(n, (ast.For, ast.While, ast.Return)) or last_name(n) in ("next", "iter") for n in walk(statement)):
             return False
         if statement in others:
             return True
@@ -446,7 +446,7 @@ def _asked_in_turn(context: Context, files: _Files, touch: Touch) -> list[ast.ex
     """The questions about files, in the conditions of a place, that one rank may ask before and another after a rank changes the file."""
     out: dict[ast.expr, None] = {}
     for test, _ in touch.call.tests:
-        inside = set(ast.walk(test))
+        inside = set(walk(test))
         for look in files.touched:
             node = next((n for n in (*look.call.stack, look.call.node) if n in inside), None)
             if look.kind in ("look", "list") and isinstance(node, ast.expr) and _changed_after(files, look):
@@ -475,7 +475,7 @@ def same_on_all_ranks(context: Context, tests: tuple[tuple[ast.expr, Value], ...
 
 def _lazily(context: Context, where: ast.stmt, touch: Touch) -> bool:
     """Whether a statement runs for one sample at a time, perhaps in a worker of a loader."""
-    inside = set(ast.walk(where))
+    inside = set(walk(where))
     above = itertools.takewhile(lambda n: n not in inside, touch.call.stack)
     names = [getattr(context.facts.tree_of(n).function(n), "name", "") for n in (*above, where) if not isinstance(n, ast.Module)]
     return any(name in ("__getitem__", "__iter__", "collate_fn") for name in names)

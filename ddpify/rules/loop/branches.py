@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from ddpify.facts import disk, library
 from ddpify.facts.model import Call, Loop, Part
 from ddpify.facts.tensors import ENDS
-from ddpify.facts.tree import own_statements
+from ddpify.facts.tree import own_statements, walk
 from ddpify.rules.context import Context
 
 NAMES = ("lr", "momentum", "weight_decay", "betas", "initial_lr", "max_lr", "eps", "alpha", "nesterov", "dampening")
@@ -53,8 +53,8 @@ def passes_alike(context: Context, loop: Loop) -> bool:
 def parts_ranks(context: Context, node: ast.If | ast.While) -> bool:
     """Whether a test that ranks answer differently leads them to other collectives, other steps or other settings."""
     if isinstance(node, ast.While):
-        return any(n in context.collective_call_sites or _changes_training(context, n) for n in ast.walk(node)) or _leaves(context, node)
-    if any(_changes_training(context, n) or n in context.once(_that_train) for n in ast.walk(node)):
+        return any(n in context.collective_call_sites or _changes_training(context, n) for n in walk(node)) or _leaves(context, node)
+    if any(_changes_training(context, n) or n in context.once(_that_train) for n in walk(node)):
         return True
     sites = [_sites(context, branch) for branch in (node.body, node.orelse)]
     if any(n in context.backwards for branch in sites for n in branch):
@@ -64,7 +64,7 @@ def parts_ranks(context: Context, node: ast.If | ast.While) -> bool:
 
 def _sites(context: Context, body: Iterable[ast.stmt]) -> list[ast.AST]:
     """The collective call sites in statements."""
-    return [n for s in body for n in ast.walk(s) if n in context.collective_call_sites]
+    return [n for s in body for n in walk(s) if n in context.collective_call_sites]
 
 
 def _leaves(context: Context, node: ast.If | ast.While) -> bool:
@@ -77,7 +77,7 @@ def _leaves(context: Context, node: ast.If | ast.While) -> bool:
         around: ast.AST = function
         if isinstance(statement, (ast.Break, ast.Continue)):
             around = next(up for up in tree.ancestors(statement) if isinstance(up, (ast.For, ast.AsyncFor, ast.While)))
-        if function in context.forwards or any(n in context.collective_call_sites for n in ast.walk(around)):
+        if function in context.forwards or any(n in context.collective_call_sites for n in walk(around)):
             return True
     return False
 
@@ -112,7 +112,7 @@ def _that_train(context: Context) -> set[ast.AST]:
 
 def _names_file(context: Context, node: ast.Assign) -> bool:
     """Whether a statement keeps the number of an epoch, and a file that is named by such a number is read after the training."""
-    numbers = {n for part in ast.walk(node.value) if isinstance(part, ast.expr) for n in context.facts.after.value(part).of_kind("index")}
+    numbers = {n for part in walk(node.value) if isinstance(part, ast.expr) for n in context.facts.after.value(part).of_kind("index")}
     return not numbers.isdisjoint(context.once(_naming_files))
 
 

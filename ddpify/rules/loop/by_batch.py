@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from ddpify.facts.model import New, Obj, Tup, Value, ordered
 from ddpify.facts.origins import by_kind
 from ddpify.facts.runs import Run
-from ddpify.facts.tree import walked
+from ddpify.facts.tree import walk
 from ddpify.records import replace
 from ddpify.rules.base import Change
 from ddpify.rules.context import Context
@@ -85,7 +85,7 @@ def _numbers(context: Context, detached: bool) -> Iterator[ast.expr]:
 def _on_all_ranks(context: Context, node: ast.expr) -> bool:
     """Whether all ranks evaluate an expression equally often."""
     run, function = context.facts.after, context.facts.tree_of(node).function(node)
-    calls = [c for n in walked(node) for c in run.calls(n)] or run.calls_to(function)
+    calls = [c for n in walk(node) for c in run.calls(n)] or run.calls_to(function)
     if under_own_test(context, node) or any(has_own_test(context, c) or padding.own_length(context, c) is not None for c in calls):
         return False
     return all(passes_alike(context, loop) for c in calls for loop in c.loops)

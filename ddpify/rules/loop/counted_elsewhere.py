@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.facts.model import Func, New
-from ddpify.facts.tree import inside
+from ddpify.facts.tree import inside, walk
 from ddpify.facts.writes import Batches, container
 from ddpify.rules.context import Context
 from ddpify.rules.loop.live_out import made_under
@@ -29,7 +29,7 @@ def counted_elsewhere(context: Context, loop: Batches) -> Iterator[ast.Subscript
 def keys(node: ast.expr) -> Iterator[ast.expr]:
     """What is read to tell which element of a container an expression is about."""
     while isinstance(node, ast.Subscript):
-        yield from (n for n in ast.walk(node.slice) if isinstance(n, ast.expr))
+        yield from (n for n in walk(node.slice) if isinstance(n, ast.expr))
         node = node.value
 
 

@@ -15,7 +15,7 @@ from ddpify.facts.interpret import collated
 from ddpify.facts.model import NOTHING, Call, Class, Func, Lit, Method, New, Obj, Part, Tup, Value, join
 from ddpify.facts.runs import Run
 from ddpify.facts.tensors import uneven
-from ddpify.facts.tree import inside, last_name, same, structure, walked
+from ddpify.facts.tree import inside, last_name, same, structure, walk
 from ddpify.placement.shape import EXTREMES, Scale
 from ddpify.placement.values import is_rows
 from ddpify.records import dataclass, replace
@@ -128,7 +128,7 @@ def _from_names(context: Context, node: ast.Call, around: ast.AST, statements: l
     """Gather the variables that the loss is computed from in some statements, after the first of them."""
     last, *rest = statements
     evaluated = _evaluated(context, last)
-    if evaluated is None or _differentiates(context.facts.after, {n for s in rest for n in walked(s)}):
+    if evaluated is None or _differentiates(context.facts.after, {n for s in rest for n in walk(s)}):
         return None
     reads = _rows_read(context, around, last, rest, evaluated)
     needed = {r.id for r in reads if not _only_length(context, r)}
@@ -150,7 +150,7 @@ def _evaluated(context: Context, last: ast.stmt) -> list[Value] | None:
 
     Where there are gradients, it is given batches of training loaders alone: all ranks are there then, with equally many rows.
     """
-    calls = [c for n in walked(last) for c in context.facts.after.calls(n)]
+    calls = [c for n in walk(last) for c in context.facts.after.calls(n)]
     trained, evaluated = [c for c in calls if not c.no_grad], [c.result for c in calls if c.no_grad]
     if any(has_own_test(context, c) for c in trained):
         return None
@@ -187,7 +187,7 @@ def _inside_functions(context: Context, node: ast.Call) -> list[tuple[ast.AST, l
     for function in dict.fromkeys([*(f for value in called for f in value.functions()), *own]):
         if not context.facts.is_edited(function):
             continue
-        runs = context.tree.in_order([n for n in walked(function) if context.tree.function(n) is function and _runs_network(context, n)])
+        runs = context.tree.in_order([n for n in walk(function) if context.tree.function(n) is function and _runs_network(context, n)])
         last = context.tree.statement(runs[-1]) if runs else None
         if isinstance(last, ast.Assign) and all(isinstance(up, ast.With) for up in context.tree.path(last)[1:]):
             blocks = [(up, context.tree.block(up)) for up in context.tree.path(last)]
@@ -226,7 +226,7 @@ def _suffices(context: Context, node: ast.Call, how: WholeBatchLoss, rest: list[
     """Whether the loss is that of the whole batch once these names are all ranks' rows, and no operand beside them is a rank's own."""
     after = collect.redistributed_run(context.facts, dict(how.redistributes))
     gathered = loss_in(after, node)
-    nodes = [n for s in rest for n in ast.walk(s)]
+    nodes = [n for s in rest for n in walk(s)]
     names = {r.id for r in how.rows if isinstance(r, ast.Name)}
     again = [n for n in nodes if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Store)]
     return (
@@ -242,10 +242,10 @@ def _suffices(context: Context, node: ast.Call, how: WholeBatchLoss, rest: list[
 def _rows_read(context: Context, around: ast.AST, last: ast.stmt, rest: list[ast.stmt], evaluated: list[Value]) -> list[ast.Name]:
     """The reads, after a statement, of names that hold rows until then; none where one of them cannot be all ranks' rows from there on."""
     tree, run = context.tree, context.facts.after
-    names = tree.in_order([n for n in walked(around) if isinstance(n, (ast.Name, ast.arg))])
+    names = tree.in_order([n for n in walk(around) if isinstance(n, (ast.Name, ast.arg))])
     first = {structure(n): n for n in reversed(names)}
     bound = {structure(n) for n in names if _binds(n) and not tree.after(n, last)}
-    later = {n for s in rest for n in walked(s)}
+    later = {n for s in rest for n in walk(s)}
     reads = [n for n in names if n in later and isinstance(n, ast.Name) and not _binds(n) and structure(n) in bound]
     rows = [n for n in reads if run.value(n).scale == "sample" and context.from_sharded_data(run.value(n))]
     return rows if all(_binds(first[structure(n)]) and _may_be_gathered(context, around, n, evaluated) for n in rows) else []
@@ -313,7 +313,7 @@ def _pads(run: Run, collate: Obj) -> bool:
         if node is None or node in seen:
             continue
         seen.add(node)
-        calls = [n for n in walked(node) if isinstance(n, ast.Call)]
+        calls = [n for n in walk(node) if isinstance(n, ast.Call)]
         if any(map(_is_padding, calls)) or fills_up(node):
             return True
         todo += [o for c in calls for o in run.value(c.func).objs if isinstance(o, Func)]
@@ -473,7 +473,7 @@ def of_training(context: Context, value: Value, by_hand: bool = False) -> bool:
 
 def _is_skipped_by_some(context: Context, node: ast.AST) -> bool:
     """Whether calls in an expression or a statement are made without gradients, or on some ranks only."""
-    return any(c.no_grad or has_own_test(context, c) for n in walked(node) for c in context.facts.after.calls(n))
+    return any(c.no_grad or has_own_test(context, c) for n in walk(node) for c in context.facts.after.calls(n))
 
 
 def _draws_or_reads_keys(run: Run, node: ast.Call) -> bool:

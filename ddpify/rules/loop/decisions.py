@@ -20,7 +20,7 @@ from ddpify.edits import Edit, InsertBefore, Replace
 from ddpify.facts import library
 from ddpify.facts.effects import file_writes
 from ddpify.facts.model import NOTHING, Decision, Lit, New, Tup, Value
-from ddpify.facts.tree import calls_in, inside, last_name, same
+from ddpify.facts.tree import calls_in, inside, last_name, same, walk
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
@@ -134,7 +134,7 @@ def _files_by_condition(context: Context) -> Iterator[Finding]:
         if not isinstance(d.node, ast.If) or d.node in seen or not any(loop.node in loops for loop in d.loops):
             continue
         if any(o.kind in ("batch", "decided") and o.of in context.sharded_loaders for o in d.test.origins) and any(
-            n in writing for s in d.node.body for n in ast.walk(s)
+            n in writing for s in d.node.body for n in walk(s)
         ):
             seen.add(d.node)
             why = "what is written here is decided by rank 0's part of the data, not by all of it"
@@ -164,7 +164,7 @@ def _parts_ranks(context: Context, node: ast.If | ast.While, decision: Decision,
     around = any(loop.node in context.facts.training_loops for loop in decision.loops) or isinstance(node, ast.While)
     if not (around or test.of_kind("unknown")) or not (evaluated(test) or context.differs(test)):
         return False
-    leads = parts_ranks(context, node) or any(chooses_for_loss(context, n) for n in ast.walk(node))
+    leads = parts_ranks(context, node) or any(chooses_for_loss(context, n) for n in walk(node))
     return leads and not (context.differs(test) and ends_with_error(context, node) and not _writes(context, node))
 
 
@@ -312,7 +312,7 @@ def _quits(context: Context, handler: ast.ExceptHandler) -> bool:
     """Whether a handler ends with an error, or raises at once where there are several ranks."""
     first, last = handler.body[0], handler.body[-1]
     if isinstance(last, ast.Raise):
-        return not any(isinstance(n, (ast.Continue, ast.Break, ast.Return)) for s in handler.body for n in ast.walk(s))
+        return not any(isinstance(n, (ast.Continue, ast.Break, ast.Return)) for s in handler.body for n in walk(s))
     if isinstance(first, ast.If) and isinstance(first.body[-1], ast.Raise) and context.facts.after.value(first.test).of_kind("world"):
         return True
     return (

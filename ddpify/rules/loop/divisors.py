@@ -10,7 +10,7 @@ from ddpify.facts import collect
 from ddpify.facts.assumed import GRADED
 from ddpify.facts.model import Ext, New, Obj, Part, Value
 from ddpify.facts.origins import by_kind
-from ddpify.facts.tree import walked
+from ddpify.facts.tree import walk
 from ddpify.placement.shape import EXTREMES
 from ddpify.records import dataclass, replace
 from ddpify.rules.context import Context
@@ -127,7 +127,7 @@ def _places(context: Context, test: Callable[[ast.expr, Value], bool]) -> Iterat
 
 def _without_gradients_too(context: Context, node: ast.expr, value: Value) -> bool | None:
     """Whether an expression that all ranks evaluate in training is evaluated without gradients, too; None where not all ranks do."""
-    calls = [c for n in walked(node) for c in context.facts.after.calls(n)]
+    calls = [c for n in walk(node) for c in context.facts.after.calls(n)]
     trained = [c for c in calls if not c.no_grad]
     if under_own_test(context, node) or any(has_own_test(context, c) for c in trained):
         return None

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ddpify.facts.disk import passed
 from ddpify.facts.model import Ext, New
-from ddpify.facts.tree import walked
+from ddpify.facts.tree import walk
 from ddpify.facts.writes import Batches
 from ddpify.rules.context import Context
 from ddpify.rules.io.guarded import guards_of
@@ -119,7 +119,7 @@ def of_one_batch(context: Context, node: ast.AST) -> bool:
 
 def _reads_one_batch(context: Context, node: ast.AST, seen: set[ast.AST]) -> bool:
     """Whether all that an expression reads of a rank's own depends on one batch; `seen` are the definitions that were looked into."""
-    if any(_holds_rank_numbers(context, part) for part in walked(node)):
+    if any(_holds_rank_numbers(context, part) for part in walk(node)):
         return False
     for read in _rank_reads(context, node):
         reaching = context.facts.after.definitions.reaching(read)
@@ -145,7 +145,7 @@ def _filled_with(context: Context, change: ast.AST) -> ast.expr | None:
 def _returned(context: Context, node: ast.AST, seen: set[ast.AST]) -> Iterator[ast.expr]:
     """What the project's functions return of a rank's own that an expression calls; each function once."""
     run = context.facts.after
-    for call in walked(node):
+    for call in walk(node):
         if not isinstance(call, ast.Call) or not context.from_sharded_data(run.value(call)):
             continue
         for function in run.value(call.func).functions() - seen:
@@ -206,7 +206,7 @@ def _unbound(read: ast.expr, definition: ast.AST) -> bool:
         root = root.value
     if not isinstance(root, ast.Name) or not isinstance(definition, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return False
-    return all(node.arg != root.id for node in ast.walk(definition.args) if isinstance(node, ast.arg))
+    return all(node.arg != root.id for node in walk(definition.args) if isinstance(node, ast.arg))
 
 
 def _holds_rank_numbers(context: Context, node: ast.AST) -> bool:
@@ -219,8 +219,8 @@ def _holds_rank_numbers(context: Context, node: ast.AST) -> bool:
 
 def _rank_reads(context: Context, node: ast.AST) -> Iterator[ast.expr]:
     """The names and attributes in an expression that hold numbers which differ between ranks."""
-    run, methods = context.facts.after, {call.func for call in ast.walk(node) if isinstance(call, ast.Call)}
-    for part in ast.walk(node):
+    run, methods = context.facts.after, {call.func for call in walk(node) if isinstance(call, ast.Call)}
+    for part in walk(node):
         if isinstance(part, (ast.Name, ast.Attribute)) and isinstance(part.ctx, ast.Load) and part not in methods:
             known = isinstance(part, ast.Name) or run.definitions.variable(part)  # what a call gives has been looked into itself
             if known and context.from_sharded_data(run.value(part)):

@@ -11,7 +11,7 @@ from ddpify.facts.library import DICTS
 from ddpify.facts.model import NOTHING, New, Obj, Value
 from ddpify.facts.record import Kind
 from ddpify.facts.scopes import Path
-from ddpify.facts.tree import inside, walked
+from ddpify.facts.tree import inside, walk
 from ddpify.facts.writes import Batches, Write, container, viewed, writes, writes_of
 from ddpify.records import dataclass, replace
 from ddpify.rules.context import Context
@@ -125,7 +125,7 @@ def _seen_from(context: Context, loop: Batches, node: ast.Name | ast.Attribute, 
         return None
     if any(run.interpreter.is_module(o) or meter(context, o) is not None for o in instances):
         return None
-    for name in (n for s in loop.body for n in walked(s)):
+    for name in (n for s in loop.body for n in walk(s)):
         if isinstance(name, ast.Name) and run.value(name).objs == base.objs:
             return ast.copy_location(ast.Attribute(name, node.attr, ast.Load()), name)
     return None
@@ -156,7 +156,7 @@ def _passed(context: Context, loop: Batches) -> Iterator[Write]:
     for event in run.definitions.happened_in(loop, Kind.CHANGE):
         if event.node in within and isinstance(event.node, (ast.Name, ast.Attribute)):
             yield Write("object", event.node, None, event.node)
-    for call in (n for s in loop.body for n in walked(s) if isinstance(n, ast.Call)):
+    for call in (n for s in loop.body for n in walk(s) if isinstance(n, ast.Call)):
         for arg in (*call.args, *(k.value for k in call.keywords)):
             objs = {o for o in run.value(arg).instances() if o.path in DICTS} if isinstance(arg, (ast.Name, ast.Attribute)) else set()
             stores = [s for s in run.trace.stores if objs & s.receiver.objs and call in s.stack] if objs else []
@@ -179,7 +179,7 @@ def _is_handed_to_reduce(context: Context, loop: Batches, target: ast.expr) -> b
     run, block = context.facts.after, context.facts.tree_of(loop).block(loop)
     objs = run.value(target).objs
     for statement in block[block.index(loop) + 1 :]:
-        calls = [n for n in ast.walk(statement) if isinstance(n, ast.Call) and any(run.scopes.same(a, target) for a in n.args)]
+        calls = [n for n in walk(statement) if isinstance(n, ast.Call) and any(run.scopes.same(a, target) for a in n.args)]
         stores = [s for s in run.trace.stores if objs & s.receiver.objs and not set(calls).isdisjoint(s.stack)]
         if stores or not isinstance(statement, (ast.Expr, ast.If)):
             return bool(stores) and all(s.value.origins and not context.from_sharded_data(s.value) for s in stores)
@@ -219,13 +219,13 @@ def of_same_batch(context: Context, loop: Batches, node: ast.AST) -> bool:
 
 def _loaders(context: Context, loop: Batches) -> frozenset[Obj]:
     """The loaders whose batches a loop goes through."""
-    named = ast.walk(loop.target) if isinstance(loop, (ast.For, ast.AsyncFor)) else ()
+    named = walk(loop.target) if isinstance(loop, (ast.For, ast.AsyncFor)) else ()
     return frozenset(o for n in named if isinstance(n, ast.Name) for o in context.facts.after.value(n).batches())
 
 
 def _calls(context: Context, nodes: Collection[ast.AST]) -> list[ast.Call]:
     """The calls in the statements around some nodes."""
-    return [c for n in nodes for c in ast.walk(context.facts.tree_of(n).statement(n)) if isinstance(c, ast.Call)]
+    return [c for n in nodes for c in walk(context.facts.tree_of(n).statement(n)) if isinstance(c, ast.Call)]
 
 
 def _aliased(context: Context, uses: dict[int, ast.AST], target: ast.expr) -> bool:
@@ -270,8 +270,8 @@ def steered(context: Context, loop: Batches, target: ast.expr) -> ast.expr | Non
     """A read inside the loop by a test that decides what is trained or written, or by a setting of an optimizer."""
     found = context.once(_read_by_tests)
     if loop not in found:
-        deciding = [test for s in loop.body for n in walked(s) if (test := _steering(context, n)) is not None]
-        found[loop] = [part for test in deciding for part in ast.walk(test) if isinstance(part, (ast.Name, ast.Attribute))]
+        deciding = [test for s in loop.body for n in walk(s) if (test := _steering(context, n)) is not None]
+        found[loop] = [part for test in deciding for part in walk(test) if isinstance(part, (ast.Name, ast.Attribute))]
     return next((part for part in found[loop] if context.facts.after.scopes.same(part, target)), None)
 
 
@@ -283,7 +283,7 @@ def _read_by_tests(context: Context) -> dict[Batches, list[ast.expr]]:
 def _steering(context: Context, node: ast.AST) -> ast.expr | None:
     """What decides in a statement how the training goes on, or what is written."""
     if isinstance(node, (ast.If, ast.While)):
-        writes_file = any(n in file_writes(context.facts.after) for s in node.body for n in ast.walk(s))
+        writes_file = any(n in file_writes(context.facts.after) for s in node.body for n in walk(s))
         return node.test if writes_file or parts_ranks(context, node) else None
     targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AugAssign) else []
     sets = any(isinstance(t, ast.Subscript) and is_setting(context, t) for t in targets)

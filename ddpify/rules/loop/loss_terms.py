@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterator
 
 from ddpify.facts import library
 from ddpify.facts.model import NOTHING, New, Value
-from ddpify.facts.tree import structure, walked
+from ddpify.facts.tree import structure, walk
 from ddpify.rules.context import Context
 
 _COMPREHENSIONS = (ast.ListComp, ast.GeneratorExp)
@@ -136,7 +136,7 @@ def _assigned(context: Context) -> dict[tuple[ast.AST | None, Hashable], list[as
         pairs += [(n.target, n.value) for n in tree.of(ast.AugAssign)]
         pairs += [(n.target, n.value) for n in tree.of(ast.AnnAssign) if n.value is not None]
         for target, value in pairs:
-            for part in walked(target):
+            for part in walk(target):
                 if isinstance(part, (ast.Name, ast.Attribute)):
                     out.setdefault((_scope(context, part), structure(part)), []).append(value)
     return out

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Set
 from ddpify.facts.definitions import GROWS
 from ddpify.facts.library import DICTS
 from ddpify.facts.model import Lit, New, Value, join
-from ddpify.facts.tree import walked
+from ddpify.facts.tree import walk
 from ddpify.facts.writes import Write, writes_of
 from ddpify.records import dataclass
 from ddpify.rules.context import Context
@@ -55,7 +55,7 @@ def _filling(context: Context, obj: New) -> list[ast.FunctionDef]:
 
 def _added(method: ast.FunctionDef) -> Iterator[str]:
     """The attributes that a method adds to."""
-    return filter(None, (_self_attribute(w.target) for n in walked(method) for w in writes_of(n) if _adds(w)))
+    return filter(None, (_self_attribute(w.target) for n in walk(method) for w in writes_of(n) if _adds(w)))
 
 
 def _adds(write: Write) -> bool:
@@ -78,8 +78,8 @@ def _is_name(key: Value) -> bool:
 
 def _assigned(method: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
     """The attributes that a method assigns, and what it assigns them."""
-    adding = {w.node for n in walked(method) for w in writes_of(n) if _adds(w)}
-    assignments = (n for n in walked(method) if isinstance(n, ast.Assign) and n not in adding)
+    adding = {w.node for n in walk(method) for w in writes_of(n) if _adds(w)}
+    assignments = (n for n in walk(method) if isinstance(n, ast.Assign) and n not in adding)
     return ((name, n.value) for n in assignments for target in n.targets if (name := _self_attribute(target)))
 
 
@@ -89,19 +89,19 @@ def _collects(method: ast.FunctionDef) -> bool:
 
 
 def _callees(method: ast.FunctionDef) -> list[ast.expr]:
-    return [n.func for n in walked(method) if isinstance(n, ast.Call)]
+    return [n.func for n in walk(method) if isinstance(n, ast.Call)]
 
 
 def _follows(value: ast.expr, totals: Set[str]) -> bool:
     """Whether an expression is computed from totals alone."""
-    reads = {_self_attribute(n) for n in ast.walk(value) if isinstance(n, ast.Attribute)} - {""}
-    names = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)} - {"self", "float", "max"}
+    reads = {_self_attribute(n) for n in walk(value) if isinstance(n, ast.Attribute)} - {""}
+    names = {n.id for n in walk(value) if isinstance(n, ast.Name)} - {"self", "float", "max"}
     return bool(reads) and reads <= totals and not names
 
 
 def _reads(value: ast.expr, name: str) -> bool:
     """Whether an expression reads an attribute of `self`."""
-    return any(isinstance(n, ast.Attribute) and _self_attribute(n) == name for n in ast.walk(value))
+    return any(isinstance(n, ast.Attribute) and _self_attribute(n) == name for n in walk(value))
 
 
 def _called_methods(method: ast.FunctionDef) -> set[str]:

@@ -22,7 +22,7 @@ from ddpify.facts import batch_source, manual_batches
 from ddpify.facts.effects import effect, effects, fills_file
 from ddpify.facts.library import COLLECTIONS
 from ddpify.facts.model import Call, Func, Lit, New, Tup, Value
-from ddpify.facts.tree import inside, last_name, same
+from ddpify.facts.tree import inside, last_name, same, walk
 from ddpify.facts.writes import Batches
 from ddpify.records import replace
 from ddpify.rules.base import Alternative, Change, Example, Finding, Proof, Safety
@@ -166,9 +166,7 @@ def _hidden(context: Context, loops: list[Batches]) -> Iterator[Finding]:
     for tree in context.facts.trees.values():
         for statement in tree.of(ast.Nonlocal):
             stores = [
-                n
-                for n in ast.walk(tree.function(statement))
-                if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n not in followed
+                n for n in walk(tree.function(statement)) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n not in followed
             ]
             nodes += [n for n in stores if n.id in statement.names and context.from_sharded_data(run.value(n))]
     for element in (e for loop in loops for e in counted_elsewhere(context, loop)):
@@ -209,13 +207,13 @@ def _take_batches(context: Context) -> Iterator[ast.For | ast.While]:
 
 
 def _is_generator(function: ast.AST | None) -> bool:
-    return function is not None and any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in ast.walk(function))
+    return function is not None and any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in walk(function))
 
 
 def _goes_over_shares(context: Context, loop: ast.For) -> bool:
     """Whether a loop goes over a loader of which each rank has its share."""
     run = context.facts.after
-    feeds = any(run.feeds(run.value(part)) for part in ast.walk(loop.iter))
+    feeds = any(run.feeds(run.value(part)) for part in walk(loop.iter))
     return feeds and bool(run.value(loop).batches() & context.sharded_loaders)
 
 
@@ -223,8 +221,8 @@ def _deals_batches(context: Context, loop: ast.AST) -> bool:
     """Whether each pass of a loop has a batch of its own, rather than being one of several steps on the same one."""
     run, known = context.facts.after, context.facts.batch_sources
     cut = {call.loops[-1].node for source in known if known[source].kind != "draw" for call in run.calls(source) if call.loops}
-    feeds = isinstance(loop, ast.For) and any(run.feeds(run.value(part)) for part in ast.walk(loop.iter))
-    takes = (n.func for n in ast.walk(loop) if isinstance(n, ast.Call))
+    feeds = isinstance(loop, ast.For) and any(run.feeds(run.value(part)) for part in walk(loop.iter))
+    takes = (n.func for n in walk(loop) if isinstance(n, ast.Call))
     return feeds or loop in cut or any(last_name(func) == "next" for func in takes)
 
 
@@ -249,7 +247,7 @@ def _is_shown(context: Context, node: ast.expr) -> bool:
     """Whether a line of output has what is computed of an expression, and nothing else reads it: no total over the ranks is made of it."""
     run, statement = context.facts.after, context.tree.statement(node)
     bars = (call for method in _ON_BARS for call in run.calls_named(method))
-    shown = {n for call in (*_output_calls(context), *bars) for n in ast.walk(call.node)}
+    shown = {n for call in (*_output_calls(context), *bars) for n in walk(call.node)}
     if node in shown or not isinstance(statement, ast.Assign):
         return node in shown
     named = all(isinstance(target, ast.Name) for target in statement.targets)
@@ -313,7 +311,7 @@ def _counts_rows(context: Context, node: ast.expr) -> bool:
     if value.batches() or value.scale is not None or value.of_kind("world"):
         return False
     if manual_batches.measures(node):
-        return not any(isinstance(n, ast.BinOp) for n in ast.walk(node))
+        return not any(isinstance(n, ast.BinOp) for n in walk(node))
     if isinstance(node, (ast.Name, ast.Attribute)):
         assignments = [context.tree.parent.get(d) for d in run.definitions.reaching(node).definitions]
         values = [up.value for up in assignments if isinstance(up, ast.Assign)]
@@ -325,7 +323,7 @@ def _counts_rows(context: Context, node: ast.expr) -> bool:
 def _ends_of_cuts(context: Context) -> Iterator[ast.expr]:
     """Where loops that cut batches end: `n` of `range(0, n, size)`."""
     for node in (t.batch.node for t in context.facts.loops if t.batch is not None):
-        for part in ast.walk(node.iter) if isinstance(node, ast.For) else ():
+        for part in walk(node.iter) if isinstance(node, ast.For) else ():
             if isinstance(part, ast.Call) and len(part.args) == 3 and "range" in context.facts.after.value(part.func).paths():
                 yield part.args[1]
 
@@ -338,10 +336,10 @@ def _progress(context: Context) -> Iterator[Change]:
     for call in _output_calls(context):
         if not context.facts.is_edited(call.node) or not any(up in training for up in tree.ancestors(call.node)):
             continue
-        for node in ast.walk(call.node):
+        for node in walk(call.node):
             if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)) or node in seen:
                 continue
-            seen |= set(ast.walk(node))
+            seen |= set(walk(node))
             if run.value(node).scale == "count" and context.from_sharded_data(run.value(node)) and not run.value(node).of_kind("world"):
                 why = "the batch here is one rank's part: all ranks together have seen world_size times as many samples"
                 edit = Replace(node, f"{{0}} * {{1}} * {context.names['world_size']}", (node.left, node.right))
@@ -399,7 +397,7 @@ def _output_calls(context: Context, also: Callable[[Value], bool] = lambda value
 def _inner(context: Context, call: Call) -> Iterator[Value]:
     """What a call is given, as it is, within f-strings or as texts of it, and what tuples and containers among it hold."""
     given = [*call.node.args, *(k.value for k in call.node.keywords)]
-    formatted = [context.facts.after.value(n.value) for a in given for n in ast.walk(a) if isinstance(n, ast.FormattedValue)]
+    formatted = [context.facts.after.value(n.value) for a in given for n in walk(a) if isinstance(n, ast.FormattedValue)]
     tables = [v for c in _tables(context, call) for v in (*c.args, *c.keywords.values())]
     todo, seen = [*call.args, *call.keywords.values(), *formatted, call.result, *tables], set[New]()
     for value in todo:

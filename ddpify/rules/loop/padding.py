@@ -9,7 +9,7 @@ from ddpify.facts import batch_source, library
 from ddpify.facts.library.paths import SCALERS
 from ddpify.facts.model import Call, New, Value
 from ddpify.facts.origins import Origin
-from ddpify.facts.tree import last_name, same, walked
+from ddpify.facts.tree import last_name, same, walk
 from ddpify.rules.base import Finding
 from ddpify.rules.context import Context
 from ddpify.rules.loop import coupled_losses
@@ -41,7 +41,7 @@ def averages_over_padding(context: Context, loss: Value, node: ast.Call) -> bool
         return False
     places = {node, *(above for call in context.facts.after.calls(node) for above in call.stack)}
     functions = {context.facts.tree_of(place).function(place) for place in places}
-    calls = (n for function in functions for n in walked(function) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute))
+    calls = (n for function in functions for n in walk(function) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute))
     return any(last_name(n.func) in _FLATTENING and context.from_sharded_data(context.facts.after.value(n)) for n in calls)
 
 

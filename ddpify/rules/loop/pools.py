@@ -10,7 +10,7 @@ import ast
 
 from ddpify.edits import Replace
 from ddpify.facts.model import Call, Func, New
-from ddpify.facts.tree import argument, is_number
+from ddpify.facts.tree import argument, is_number, walk
 from ddpify.facts.writes import container
 from ddpify.records import replace
 from ddpify.rules.base import Change, Safety
@@ -50,20 +50,20 @@ def _is_its_own(context: Context, pool: ast.Attribute, method: ast.FunctionDef) 
 def _gives_one_for_each(context: Context, method: ast.FunctionDef) -> bool:
     """Whether a method gives one row for each row that it is handed: each pass of a loop over these adds one to the list that it joins."""
     tree, run = context.facts.tree_of(method), context.facts.after
-    joins = [n for n in ast.walk(method) if isinstance(n, ast.Call) and run.value(n.func).paths() & _JOINS]
+    joins = [n for n in walk(method) if isinstance(n, ast.Call) and run.value(n.func).paths() & _JOINS]
     if len(joins) != 1 or not joins[0].args or not isinstance(joins[0].args[0], ast.Name):
         return False
     (join,), rows, dim = joins, joins[0].args[0].id, argument(joins[0], 1, "dim")
-    added = [n for n in ast.walk(method) if _adds(n, rows)]
+    added = [n for n in walk(method) if _adds(n, rows)]
     loops = {next((up for up in tree.ancestors(n) if isinstance(up, (ast.For, ast.While, ast.FunctionDef))), method) for n in added}
     loop = loops.pop() if len(loops) == 1 else None
     parameters = {a.arg for a in method.args.args}
     if not isinstance(loop, ast.For) or _root(loop.iter) not in parameters or _added(loop.body, rows) != {1}:
         return False
-    assigns = [s for s in ast.walk(method) if isinstance(s, ast.Assign) and join in ast.walk(s.value)]
+    assigns = [s for s in walk(method) if isinstance(s, ast.Assign) and join in walk(s.value)]
     joined = {t.id for s in assigns for t in s.targets if isinstance(t, ast.Name)}
-    given = [n.value for n in ast.walk(method) if isinstance(n, ast.Return)]
-    ends = all(v is not None and (join in ast.walk(v) or _root(v) in joined | parameters) for v in given)
+    given = [n.value for n in walk(method) if isinstance(n, ast.Return)]
+    ends = all(v is not None and (join in walk(v) or _root(v) in joined | parameters) for v in given)
     return ends and (dim is None or is_number(dim, 0))
 
 
@@ -74,7 +74,7 @@ def _added(body: list[ast.stmt], rows: str) -> set[int]:
         if isinstance(statement, ast.If):
             here = _added(statement.body, rows) | _added(statement.orelse, rows)
         elif isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Pass)):
-            here = {sum(_adds(n, rows) for n in ast.walk(statement))}
+            here = {sum(_adds(n, rows) for n in walk(statement))}
         else:
             here = {-1}
         ways = {-1 if -1 in (way, more) else way + more for way in ways for more in here}

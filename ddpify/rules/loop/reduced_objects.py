@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from ddpify.edits import Edit, Replace
 from ddpify.facts.library import DICTS
 from ddpify.facts.model import Func, Lit, New, Obj, Value, join
-from ddpify.facts.tree import inside, own_nodes, same
+from ddpify.facts.tree import inside, own_nodes, same, walk
 from ddpify.records import replace
 from ddpify.rules.context import Context
 from ddpify.rules.io.guarded import guards_of
@@ -35,7 +35,7 @@ def of_attributes(var: Variable) -> Reduction | None:
 def _averages(var: Variable, names: Iterable[str]) -> list[str]:
     """The lines that average attributes which hold averages over batches, such as running ones; none where they may be anything else."""
     run, live = var.context.facts.after, var.live
-    if var.sharded or len(var.objs) > 1 or any(isinstance(n, ast.Subscript) for n in ast.walk(live.target)):
+    if var.sharded or len(var.objs) > 1 or any(isinstance(n, ast.Subscript) for n in walk(live.target)):
         return []
     kept = {name: run.attribute(o, name) for name in sorted(names) for o in var.objs}
     own = [v for v in kept.values() if v.scale != "mean" or v.of_kind("decided") or v.of_kind("forward")]  # a forward: with its graph
@@ -170,7 +170,7 @@ def _same_keys(var: Variable, kind: Meter) -> bool:
 def _totals_read(var: Variable, totals: set[str]) -> bool:
     """Whether totals of a meter are read by their names, outside its class."""
     run = var.context.facts.after
-    own = {n for o in var.objs if o.cls is not None for n in ast.walk(o.cls.node)}
+    own = {n for o in var.objs if o.cls is not None for n in walk(o.cls.node)}
     reads = (n for tree in var.context.facts.trees.values() for n in tree.of(ast.Attribute) if n.attr in totals and n not in own)
     return any(run.value(n.value).instances() & var.objs for n in reads)
 

@@ -10,6 +10,7 @@ from ddpify.facts import library
 from ddpify.facts.effects import is_bar
 from ddpify.facts.library import DICTS
 from ddpify.facts.model import New, Tup, Value, just
+from ddpify.facts.tree import walk
 from ddpify.facts.writes import Batches, Write, writes
 from ddpify.placement.lattice import PerRank, Unknown
 from ddpify.placement.shape import EXTREMES
@@ -36,7 +37,7 @@ def loader_of(context: Context, loop: Batches) -> str:
 
 def _loader_in(context: Context, over: ast.expr) -> str:
     run = context.facts.after
-    for part in ast.walk(over):
+    for part in walk(over):
         if isinstance(part, (ast.Name, ast.Attribute, ast.Subscript)):
             instances = run.value(part).instances()
             if instances and all(run.is_loader(o) for o in instances):
@@ -96,11 +97,11 @@ def _is_growing_dict(var: Variable) -> bool:
 def _grows(context: Context, loop: Batches, write: Write) -> bool:
     """Whether an assignment to an element of a dict leaves what earlier batches did: its key differs, or it reads it."""
     targets = write.node.targets if isinstance(write.node, ast.Assign) else []
-    slices = [n.slice for t in targets for n in ast.walk(t) if isinstance(n, ast.Subscript) and isinstance(t, ast.Subscript)]
-    bound = {n.id for n in ast.walk(loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    varies = any(isinstance(n, ast.Call) or (isinstance(n, ast.Name) and n.id in bound) for s in slices for n in ast.walk(s))
+    slices = [n.slice for t in targets for n in walk(t) if isinstance(n, ast.Subscript) and isinstance(t, ast.Subscript)]
+    bound = {n.id for n in walk(loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    varies = any(isinstance(n, ast.Call) or (isinstance(n, ast.Name) and n.id in bound) for s in slices for n in walk(s))
     read = write.added if slices and write.added is not None else ast.Pass()
-    return varies or any(isinstance(n, ast.expr) and context.facts.after.scopes.same(n, write.target) for n in ast.walk(read))
+    return varies or any(isinstance(n, ast.expr) and context.facts.after.scopes.same(n, write.target) for n in walk(read))
 
 
 # ---------------------------------------------------------------------------------------------------- lists, rows and cells
@@ -370,7 +371,7 @@ def _numbered_in_batch(var: Variable, write: Write) -> bool:
     """Whether an element is added to under a sample's place in its batch: in a rank's share, other samples have that place."""
     target = getattr(write.node, "target", None)
     keys = [target.slice] if isinstance(target, ast.Subscript) else []
-    numbers = {n.id for up in _loops_over_samples(var, write) for n in ast.walk(up.target) if isinstance(n, ast.Name)}
+    numbers = {n.id for up in _loops_over_samples(var, write) for n in walk(up.target) if isinstance(n, ast.Name)}
     return any(isinstance(k, ast.Name) and k.id in numbers and var.context.facts.after.value(k).scale is None for k in keys)
 
 
@@ -443,7 +444,7 @@ def _decided_by_rows(var: Variable, write: Write) -> bool:
 
 def _repeated_by_rows(var: Variable, write: Write) -> bool:
     """Whether a rank's own rows decide how often a write is made."""
-    calls = [c for n in ast.walk(write.node) for c in var.context.facts.after.calls(n)]
+    calls = [c for n in walk(write.node) for c in var.context.facts.after.calls(n)]
     return not all(passes_alike(var.context, loop) for c in calls for loop in c.loops)
 
 

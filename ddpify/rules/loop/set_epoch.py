@@ -21,7 +21,7 @@ from ddpify.facts.collect import TrainingLoop, batches_of
 from ddpify.facts.interpret.loops import spelled_out
 from ddpify.facts.model import Call, Like, Lit, Loop, New, ordered
 from ddpify.facts.runs import Run
-from ddpify.facts.tree import structure
+from ddpify.facts.tree import structure, walk
 from ddpify.records import dataclass, replace
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof
 from ddpify.rules.context import Context
@@ -368,17 +368,17 @@ def _handed_ahead(context: Context, loop: ast.For | ast.AsyncFor, loader: New) -
 
     Or that takes the loader's name for what goes through it: `loader = tqdm(loader)`.
     """
-    run, read = context.facts.after, {structure(n) for n in ast.walk(loop.iter) if isinstance(n, (ast.Name, ast.Attribute))}
+    run, read = context.facts.after, {structure(n) for n in walk(loop.iter) if isinstance(n, (ast.Name, ast.Attribute))}
     block = context.tree.block(loop)
     for statement in reversed(block[: block.index(loop)]):
         if not isinstance(statement, ast.Assign) or not {structure(t) for t in statement.targets} & read:
             continue
         taken = {structure(t) for t in statement.targets}
-        calls = [n for n in ast.walk(statement.value) if isinstance(n, ast.Call)]
+        calls = [n for n in walk(statement.value) if isinstance(n, ast.Call)]
         given = [(call, a) for call in calls for a in (*call.args, *(k.value for k in call.keywords)) if loader in run.value(a).objs]
         if any(structure(a) in taken or not _waits(context, call) for call, a in given):
             return statement
-        read |= {structure(n) for n in ast.walk(statement.value) if isinstance(n, (ast.Name, ast.Attribute))}
+        read |= {structure(n) for n in walk(statement.value) if isinstance(n, (ast.Name, ast.Attribute))}
     return None
 
 
@@ -391,7 +391,7 @@ def _waits(context: Context, call: ast.Call) -> bool:
 
 def _unnamed(feed: _Feed, loop: ast.For | ast.AsyncFor) -> Change | Finding | Proof:
     """A loop over a loader that is made in its head."""
-    calls = [n for n in ast.walk(loop.iter) if isinstance(n, ast.Call) and feed.context.facts.after.value(n).instances() == {feed.loader}]
+    calls = [n for n in walk(loop.iter) if isinstance(n, ast.Call) and feed.context.facts.after.value(n).instances() == {feed.loader}]
     change = _named(feed, loop, calls[0]) if calls and feed.context.facts.is_edited(loop) else None
     fix = "loader.sampler.set_epoch(epoch), with the number of the epoch handed to where the loader is"
     return change or feed.unless_ordered(loop, "the sampler's epoch is not set before this loop: every epoch has the same order", fix)
@@ -414,7 +414,7 @@ def _name(context: Context, place: ast.stmt, loader: New) -> _Text | None:
     run, tree, feeding = context.facts.after, context.tree, set(context.facts.loaders)
     function = tree.function(place)
     for scope in (function, context.facts.tree_of(place).root):
-        holding = [n for n in ast.walk(scope) if loader in run.value(n).instances() <= feeding]
+        holding = [n for n in walk(scope) if loader in run.value(n).instances() <= feeding]
         bound = [n for n in holding if isinstance(n, ast.arg) or (isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))]
         names = [n.arg if isinstance(n, ast.arg) else n.id for n in bound if tree.function(n) is scope]
         attributes = [context.source(n) for n in holding if isinstance(n, ast.Attribute) and scope is function and _reachable(n, function)]
@@ -425,7 +425,7 @@ def _name(context: Context, place: ast.stmt, loader: New) -> _Text | None:
 
 def _reachable(node: ast.Attribute, function: ast.AST) -> bool:
     """Whether an attribute that a function reads is that of one of its parameters, and not written by it."""
-    stored = any(isinstance(n, ast.Attribute) and n.attr == node.attr and isinstance(n.ctx, ast.Store) for n in ast.walk(function))
+    stored = any(isinstance(n, ast.Attribute) and n.attr == node.attr and isinstance(n.ctx, ast.Store) for n in walk(function))
     given = function.args.args if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) else []
     return not stored and isinstance(node.value, ast.Name) and node.value.id in {p.arg for p in given}
 
@@ -433,7 +433,7 @@ def _reachable(node: ast.Attribute, function: ast.AST) -> bool:
 def _loader_text(context: Context, node: ast.expr, loader: New) -> _Text | None:
     """The innermost expression that is the loader itself, or the element that it is of the dict the loop takes its loaders from."""
     run = context.facts.after
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, (ast.Name, ast.Attribute, ast.Subscript)):
             instances = run.value(part).instances()
             if loader in instances and all(map(run.is_loader, instances)):
@@ -446,7 +446,7 @@ def _loader_text(context: Context, node: ast.expr, loader: New) -> _Text | None:
 
 def _beside(context: Context, node: ast.expr, first: ast.expr, loader: New) -> tuple[str, ...]:
     """The other names in an expression that one call has made loaders for: `first, second = [DataLoader(...) for data in both]`."""
-    named = [n for n in ast.walk(node) if isinstance(n, (ast.Name, ast.Attribute)) and context.facts.after.value(n).instances() == {loader}]
+    named = [n for n in walk(node) if isinstance(n, (ast.Name, ast.Attribute)) and context.facts.after.value(n).instances() == {loader}]
     return tuple(text for text in dict.fromkeys(map(context.source, named)) if text != context.source(first))
 
 
@@ -476,8 +476,8 @@ def _comprehended(context: Context, part: ast.expr) -> str:
     for up in context.tree.ancestors(part):
         if isinstance(up, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)) and len(up.generators) == 1:
             head = up.generators[0]
-            bound = {n.id for n in ast.walk(head.target) if isinstance(n, ast.Name)}
-            if bound & {n.id for n in ast.walk(part) if isinstance(n, ast.Name)} and not head.ifs:
+            bound = {n.id for n in walk(head.target) if isinstance(n, ast.Name)}
+            if bound & {n.id for n in walk(part) if isinstance(n, ast.Name)} and not head.ifs:
                 return f"for {context.source(head.target)} in {context.source(head.iter)}"
         if isinstance(up, ast.stmt):
             break
@@ -501,7 +501,7 @@ def _epoch(context: Context, training: TrainingLoop, place: ast.stmt) -> str:
     function = context.tree.function(place)
     inside = set(context.tree.ancestors(place))
     names: list[tuple[int, str]] = []
-    for node in ast.walk(function):
+    for node in walk(function):
         given: list[ast.expr | None] = []
         if isinstance(node, ast.arg) and isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) and node in function.args.args:
             value, name, given = run.value(node), node.arg, given_to(context, function, node.arg)

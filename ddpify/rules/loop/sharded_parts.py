@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ddpify.edits import Edit, Replace
 from ddpify.facts.library import COLLECTIONS
 from ddpify.facts.model import New
-from ddpify.facts.tree import same
+from ddpify.facts.tree import same, walk
 from ddpify.rules.context import Context
 
 _DISPLAYS = (ast.Tuple, ast.List, ast.Dict, ast.JoinedStr, ast.FormattedValue, ast.Starred)
@@ -67,7 +67,7 @@ def _gather(context: Context, node: ast.expr, carried: ast.expr | None, parts: l
         return all(_is_plain(context, c) and _gather(context, c, carried, parts) for c in expressions(node))
     if (carried is not None and same(node, carried)) or not (context.from_sharded_data(value) or context.differs(value)):
         return True
-    is_carried = carried is not None and any(same(n, carried) for n in ast.walk(node))
+    is_carried = carried is not None and any(same(n, carried) for n in walk(node))
     known = value.scale in ("sum", "count", "mean") and not value.instances() and not value.of_kind("offset")
     if known and not is_carried and not _is_chosen(context, node, carried is not None):
         parts.append(node)

@@ -18,7 +18,7 @@ from ddpify.facts import batch_source, library, operands
 from ddpify.facts.assumed import GIVEN
 from ddpify.facts.model import NOTHING, Call, Decision, Func, Lit, New, Value, join
 from ddpify.facts.origins import Origin
-from ddpify.facts.tree import Tree, own_nodes, same
+from ddpify.facts.tree import Tree, own_nodes, same, walk
 from ddpify.facts.weight_writes import drawn
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context
@@ -342,7 +342,7 @@ def _split(context: Context) -> Iterator[Change]:
     """Folds that are drawn where a loop over them begins, which is when ranks draw for themselves already."""
     run, tree = context.facts.after, context.tree
     for node in {loop.node: None for t in context.facts.loops for loop in t.backward.loops}:
-        for call in ast.walk(node.iter) if isinstance(node, ast.For) and context.facts.is_edited(node) else ():
+        for call in walk(node.iter) if isinstance(node, ast.For) and context.facts.is_edited(node) else ():
             if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.func.attr != "split":
                 continue
             instances = run.value(call.func.value).instances()

@@ -12,7 +12,7 @@ from ddpify.facts.effects import effect
 from ddpify.facts.library import Labelled
 from ddpify.facts.model import Call, Value
 from ddpify.facts.tensors import BY_WEIGHT
-from ddpify.facts.tree import names_read, walked
+from ddpify.facts.tree import names_read, walk
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data.loader_call import escaped
 from ddpify.rules.loop.branches import has_own_test
@@ -85,7 +85,7 @@ def _labels_counted(context: Context, node: ast.expr, outputs: Labelled) -> tupl
         given = mappings[0] if text else None
     else:
         text, given = context.source(keyword), keyword
-    if given is None or any(isinstance(n, ast.Call) for n in walked(given)) or not context.facts.is_edited(node):
+    if given is None or any(isinstance(n, ast.Call) for n in walk(given)) or not context.facts.is_edited(node):
         return "", False
     between = _statements_between(context, call, node)
     if between is None:
@@ -95,7 +95,7 @@ def _labels_counted(context: Context, node: ast.expr, outputs: Labelled) -> tupl
 
 
 def _stores(node: ast.AST) -> Iterator[ast.expr]:
-    return (n for n in walked(node) if isinstance(n, (ast.Name, ast.Attribute, ast.Subscript)) and not isinstance(n.ctx, ast.Load))
+    return (n for n in walk(node) if isinstance(n, (ast.Name, ast.Attribute, ast.Subscript)) and not isinstance(n.ctx, ast.Load))
 
 
 def _root(node: ast.expr) -> ast.Name | None:

@@ -19,7 +19,7 @@ from ddpify.edits import Drop, Edit, Replace, Unwrap
 from ddpify.facts import library
 from ddpify.facts.devices import INDEXED, Devices
 from ddpify.facts.model import Class, Func, Lit, New, Part, just, paths_of
-from ddpify.facts.tree import is_none
+from ddpify.facts.tree import is_none, walk
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
 
@@ -121,7 +121,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     done: set[ast.AST] = set()
     for node in context.tree.of(ast.Call):
         for change in _of_call(context, devices, node):
-            done |= {n for edit in change.edits if isinstance(edit, Replace) for n in ast.walk(edit.node) if n not in edit.holes}
+            done |= {n for edit in change.edits if isinstance(edit, Replace) for n in walk(edit.node) if n not in edit.holes}
             yield change
     for text in context.tree.of(*_NAMING):
         if text not in done and _is_text(context, devices, text):
@@ -242,7 +242,7 @@ def _is_mapped(context: Context, devices: Devices, place: ast.expr) -> bool:
     if isinstance(place, ast.Constant):
         return _is_one(place)
     if isinstance(place, ast.Lambda):
-        return any(isinstance(n, ast.Attribute) and n.attr == "cuda" for n in ast.walk(place.body))
+        return any(isinstance(n, ast.Attribute) and n.attr == "cuda" for n in walk(place.body))
     if isinstance(place, ast.Call) and "torch.device" in run.value(place.func).paths():
         return _is_fixed(place)
     tables = [o for o in run.value(place).objs if isinstance(o, New) and o.path == "dict"]
@@ -377,7 +377,7 @@ def _alternatives(node: ast.expr) -> Iterator[ast.expr]:
 
 
 def _holds_index(node: ast.expr) -> bool:
-    return any(isinstance(n, ast.Constant) and isinstance(n.value, str) and n.value.startswith("cuda:") for n in ast.walk(node))
+    return any(isinstance(n, ast.Constant) and isinstance(n.value, str) and n.value.startswith("cuda:") for n in walk(node))
 
 
 _NAMING = (ast.Constant, ast.Call, ast.BinOp, ast.JoinedStr)

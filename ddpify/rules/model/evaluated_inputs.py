@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ddpify.edits import Replace
 from ddpify.facts import library
 from ddpify.facts.model import New
-from ddpify.facts.tree import names_read, names_stored, walked
+from ddpify.facts.tree import names_read, names_stored, walk
 from ddpify.rules.base import Change, Finding
 from ddpify.rules.context import Context
 from ddpify.rules.model import dataparallel
@@ -54,7 +54,7 @@ def _is_unmoved_batch(context: Context, name: ast.Name) -> bool:
         return False
     bound = [n for n in names_stored(tree.function(name)) if n.id == name.id]
     read = {n.id for b in bound for n in names_read(tree.statement(b))}
-    entries = [n for n in walked(tree.function(name)) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)]
+    entries = [n for n in walk(tree.function(name)) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)]
     bound += [n.value for n in entries if isinstance(n.value, ast.Name) and n.value.id in read]  # data[i] = data[i].to(device)
     return bool(bound) and not any(_moves(tree.statement(n)) for n in bound)
 
@@ -62,4 +62,4 @@ def _is_unmoved_batch(context: Context, name: ast.Name) -> bool:
 def _moves(statement: ast.stmt) -> bool:
     """Whether a statement may bind its names to something that is moved."""
     given = statement.iter if isinstance(statement, (ast.For, ast.AsyncFor)) else statement
-    return any(isinstance(n, ast.Attribute) and n.attr in _MOVES for n in ast.walk(given))
+    return any(isinstance(n, ast.Attribute) and n.attr in _MOVES for n in walk(given))

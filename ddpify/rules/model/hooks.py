@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import Replace
 from ddpify.facts.model import Call, Func, New, Part
-from ddpify.facts.tree import last_name, same
+from ddpify.facts.tree import last_name, same, walk
 from ddpify.facts.weight_writes import Weights
 from ddpify.rules.base import Change, Finding, Safety
 from ddpify.rules.context import Context, argument
@@ -65,7 +65,7 @@ def _averaged(context: Context, call: Call) -> Iterator[Change | Finding]:
     """A hook on a parameter that is given the average, unless it averages what it is given itself."""
     run, hook = context.facts.after, argument(call.node, 0, "hook")
     functions = [o.node for v in (*call.args, *call.keywords.values()) for o in v.objs if isinstance(o, Func)]
-    called = [c for f in functions for n in ast.walk(f) for c in run.calls(n)]
+    called = [c for f in functions for n in walk(f) for c in run.calls(n)]
     if any("torch.distributed.all_reduce" in c.func.paths() for c in called):
         return
     if any(c.result.of_kind("drawn") for c in called):
@@ -87,13 +87,13 @@ def _report(context: Context, node: ast.AST, what: str) -> Finding:
 def _bounds(backward: ast.FunctionDef) -> ast.Call | None:
     """Where a function's own backward does more than multiply the gradients it is given."""
     names = {a.arg for a in backward.args.args[1:]}
-    for node in ast.walk(backward):
-        if isinstance(node, ast.Assign) and any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(node.value)):
+    for node in walk(backward):
+        if isinstance(node, ast.Assign) and any(isinstance(n, ast.Name) and n.id in names for n in walk(node.value)):
             names |= {t.id for t in node.targets if isinstance(t, ast.Name)}
-    for node in ast.walk(backward):
+    for node in walk(backward):
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr.rstrip("_") not in _BOUNDS:
             continue
-        if any(isinstance(n, ast.Name) and n.id in names for part in (node.func.value, *node.args[:1]) for n in ast.walk(part)):
+        if any(isinstance(n, ast.Name) and n.id in names for part in (node.func.value, *node.args[:1]) for n in walk(part)):
             return node
     return None
 
@@ -106,7 +106,7 @@ def _returns_gradient(hook: ast.AST) -> bool:
         )
     return any(
         isinstance(n, ast.Return) and n.value is not None and not (isinstance(n.value, ast.Constant) and n.value.value is None)
-        for n in ast.walk(hook)
+        for n in walk(hook)
     )
 
 
@@ -138,6 +138,6 @@ def _scaled(context: Context, function: ast.AST) -> bool:
 
 def _is_shared(context: Context, factor: ast.expr, gradient: ast.arg) -> bool:
     """Whether a factor is the same on all ranks, and is not computed from the gradient."""
-    parts = [n for n in ast.walk(factor) if isinstance(n, ast.expr)]
+    parts = [n for n in walk(factor) if isinstance(n, ast.expr)]
     values = map(context.facts.after.value, parts)
     return not any(same(n, gradient) for n in parts) and not any(context.differs(v) or v.of_kind("drawn") for v in values)

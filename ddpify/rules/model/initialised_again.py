@@ -9,7 +9,7 @@ from ddpify.edits import InsertAfter
 from ddpify.facts import library
 from ddpify.facts.collect import TrainedModel
 from ddpify.facts.model import Call, Func, New, Part, Stack
-from ddpify.facts.tree import Tree, last_name, same
+from ddpify.facts.tree import Tree, last_name, same, walk
 from ddpify.facts.wrap_places import is_all, statements_between, targets
 from ddpify.rules.base import Change, Finding
 from ddpify.rules.context import Context
@@ -67,11 +67,11 @@ def _bodies(context: Context, call: Call) -> Iterator[tuple[list[ast.Call], list
         seen.add(function)
         named = context.facts.tree_of(function).of(ast.FunctionDef)
         calls: list[ast.Call] = []
-        for node in (n for n in ast.walk(function) if isinstance(n, ast.Call) and last_name(n.func) not in _ASKING):
+        for node in (n for n in walk(function) if isinstance(n, ast.Call) and last_name(n.func) not in _ASKING):
             called = [n for n in named if isinstance(node.func, ast.Name) and n.name == node.func.id]
             todo += called if len(called) == 1 else []
             calls += [node] if len(called) != 1 else []
-        yield calls, [n for n in ast.walk(function) if _stores(context, n)]
+        yield calls, [n for n in walk(function) if _stores(context, n)]
 
 
 def _stores(context: Context, node: ast.AST) -> bool:
@@ -127,12 +127,12 @@ def _broadcast(context: Context, call: Call) -> tuple[ast.stmt, str] | None:
         return None
     train = max(forwards, key=lambda c: _common(c.stack, call.stack))
     tree, statement, there = next(statements_between(context.facts, (call.order, call.node, call.stack), train))
-    if there is None or there in ast.walk(statement) or not context.facts.is_edited(statement):
+    if there is None or there in walk(statement) or not context.facts.is_edited(statement):
         return None
     if _is_alike_after(context, tree, statement, model):
         return statement, ""
     target = next(iter(targets(context.facts, tree, statement, model)), None)
-    names = [n for n in ast.walk(tree.function(statement)) if isinstance(n, (ast.Name, ast.Attribute))]
+    names = [n for n in walk(tree.function(statement)) if isinstance(n, (ast.Name, ast.Attribute))]
     wrapped = {context.facts.wrapped(v) for n in names if target is not None and same(n, target) and is_all(run, v := run.value(n), model)}
     if target is None or not wrapped or None in wrapped:
         return None
@@ -153,7 +153,7 @@ def _is_alike_after(context: Context, tree: Tree, statement: ast.stmt, model: Tr
     alike = {"torch.distributed.broadcast", *library.DDPS}
     sites = {n for c in run.trace.calls if c.func.paths() & alike for n in (c.node, *c.stack)}
     for later in rest[1:]:
-        nodes = list(ast.walk(later))
+        nodes = list(walk(later))
         named = any(isinstance(n, (ast.Name, ast.Attribute)) and run.unwrap(run.value(n)) & model.objs for n in nodes)
         if named and not sites.isdisjoint(nodes):
             return True

@@ -16,7 +16,7 @@ from ddpify.edits import Replace
 from ddpify.facts import tensors
 from ddpify.facts.collect import TrainingLoop
 from ddpify.facts.model import Value
-from ddpify.facts.tree import Tree
+from ddpify.facts.tree import Tree, walk
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
 
@@ -182,5 +182,5 @@ def _only_direction(tree: Tree, node: ast.AST, known: frozenset[str] = frozenset
 def _directions(tree: Tree, name: ast.Name, known: frozenset[str]) -> bool:
     """Whether every use of a name is of a direction."""
     function = tree.function(name)
-    loads = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == name.id and isinstance(n.ctx, ast.Load)]
+    loads = [n for n in walk(function) if isinstance(n, ast.Name) and n.id == name.id and isinstance(n.ctx, ast.Load)]
     return all(_only_direction(tree, n, known) for n in loads)

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from ddpify.edits import Replace
 from ddpify.facts import library, optional_wraps, pickled
 from ddpify.facts.model import Class, Ext, New, Part, Tup
-from ddpify.facts.tree import Forest, argument, arguments, names_read, names_stored, same, structure, walked
+from ddpify.facts.tree import Forest, argument, arguments, names_read, names_stored, same, structure, walk
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.model import dataparallel, evaluated_inputs, saved_copies
@@ -253,7 +253,7 @@ def _saved_wrapped(context: Context) -> Iterator[Finding]:
 
 def _either(context: Context, node: ast.expr, prefixed: bool = False) -> Change | Finding:
     """The model itself where a name may hold it with or without a wrapper; `prefixed`: the original's, too, may have had one."""
-    if prefixed or any(isinstance(n, (ast.Call, ast.NamedExpr, ast.Await, ast.Yield)) for n in ast.walk(node)):
+    if prefixed or any(isinstance(n, (ast.Call, ast.NamedExpr, ast.Await, ast.Yield)) for n in walk(node)):
         text = ast.unparse(node)
         return context.manual(
             CODE,
@@ -350,12 +350,12 @@ def _readable(context: Context, asked: ast.If, node: ast.expr) -> bool:
     there, here = tree.function(asked), tree.function(node)
     if context.facts.tree_of(asked) is not context.facts.tree_of(node):
         return False
-    calls = (n for n in ast.walk(asked.test) if isinstance(n, ast.Call))
+    calls = (n for n in walk(asked.test) if isinstance(n, ast.Call))
     if any(_SETTLED.isdisjoint(context.facts.before.value(call.func).paths()) for call in calls):
         return False
-    file = list(ast.walk(context.facts.tree_of(node).root))
+    file = list(walk(context.facts.tree_of(node).root))
     stores = [structure(n) for n in file if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Store)]
-    reads = [n for n in ast.walk(asked.test) if isinstance(n, (ast.Name, ast.Attribute))]
+    reads = [n for n in walk(asked.test) if isinstance(n, (ast.Name, ast.Attribute))]
     for read in reads:
         seen = not isinstance(read, ast.Name) or read.id == "self" or _seen(context, read, there, here)
         if stores.count(structure(read)) > 1 or not seen:
@@ -371,8 +371,8 @@ def _seen(context: Context, read: ast.Name, there: ast.AST, here: ast.AST) -> bo
     if there is not here and len(given) == 1 and given == run.value(read).objs and all(isinstance(o, New) for o in given):
         return not any(n.id == read.id for f in (there, here) if not isinstance(f, ast.Module) for n in names_stored(f))
     functions = [f for f in (there, here) if there is not here and not isinstance(f, ast.Module)]
-    parameters = {a.arg for f in functions for a in walked(f) if isinstance(a, ast.arg)}
-    names = (n for f in functions for n in walked(f) if isinstance(n, ast.Name))
+    parameters = {a.arg for f in functions for a in walk(f) if isinstance(a, ast.arg)}
+    names = (n for f in functions for n in walk(f) if isinstance(n, ast.Name))
     return read.id not in parameters and not any(n.id == read.id and isinstance(n.ctx, ast.Store) for n in names)
 
 
@@ -387,7 +387,7 @@ def _in_unwrapped_branch(context: Context, model: ast.expr) -> bool:
         if isinstance(up, (ast.If, ast.IfExp)):
             body, other = (up.body, up.orelse) if isinstance(up, ast.If) else ([up.body], [up.orelse])
             across = other if any(inner is part for part in body) else body if any(inner is part for part in other) else []
-            if any(isinstance(n, ast.expr) and _is_inside(n, model) for part in across for n in ast.walk(part)):
+            if any(isinstance(n, ast.expr) and _is_inside(n, model) for part in across for n in walk(part)):
                 return True
         inner = up
     return False

@@ -17,7 +17,7 @@ from ddpify.edits import Within
 from ddpify.facts import library
 from ddpify.facts.assumed import GRADED
 from ddpify.facts.collect import TrainedModel
-from ddpify.facts.tree import inside, structure
+from ddpify.facts.tree import inside, structure, walk
 from ddpify.facts.wrapper import reentrant
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context
@@ -140,18 +140,18 @@ def _branch(context: Context, block: list[ast.stmt], last: ast.stmt) -> ast.If |
     for statement in block[block.index(last) + 1 :] if isinstance(last, ast.Expr) else ():
         if isinstance(statement, ast.If) and steps and not statement.orelse and _all_inside(steps, statement.body):
             value = facts.after.value(statement.test)
-            counts = any(isinstance(n, ast.Mod) for n in ast.walk(statement.test))
+            counts = any(isinstance(n, ast.Mod) for n in walk(statement.test))
             return statement if counts and _pure(statement.test) and not context.differs(value) and not value.of_kind("drawn") else None
     return None
 
 
 def _all_inside(nodes: frozenset[ast.AST] | set[ast.Call], block: list[ast.stmt]) -> bool:
-    return {n for s in block for n in ast.walk(s)}.issuperset(nodes)
+    return {n for s in block for n in walk(s)}.issuperset(nodes)
 
 
 def _pure(test: ast.expr) -> bool:
     """Whether a condition may be asked twice: it calls nothing but `len`."""
-    for node in ast.walk(test):
+    for node in walk(test):
         if isinstance(node, ast.Call) and not (isinstance(node.func, ast.Name) and node.func.id == "len"):
             return False
         if not isinstance(node, (*_PURE, ast.Call)):
@@ -161,18 +161,18 @@ def _pure(test: ast.expr) -> bool:
 
 def _fixed(test: ast.expr, between: list[ast.stmt]) -> bool:
     """Whether no statement between assigns what the condition reads."""
-    read = {n.id if isinstance(n, ast.Name) else n.attr for n in ast.walk(test) if isinstance(n, (ast.Name, ast.Attribute))}
+    read = {n.id if isinstance(n, ast.Name) else n.attr for n in walk(test) if isinstance(n, (ast.Name, ast.Attribute))}
     return not any(
         (n.id if isinstance(n, ast.Name) else n.attr) in read
         for s in between
-        for n in ast.walk(s)
+        for n in walk(s)
         if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Store)
     )
 
 
 def _movable(context: Context, statements: list[ast.stmt]) -> bool:
     """Whether statements may go into a block of their own: none is output, leaves the loop, or is edited as a whole."""
-    nodes = [n for s in statements for n in ast.walk(s)]
+    nodes = [n for s in statements for n in walk(s)]
     guarded = any(isinstance(n, ast.stmt) and guards_of(context).only_outputs(n) for n in nodes)
     gathered = {n for n, how in context.assumed.redistributed.items() if how in ("whole", GRADED["whole"])}
     return not guarded and not any(isinstance(n, _LEAVES) or n in gathered for n in nodes)
@@ -180,7 +180,7 @@ def _movable(context: Context, statements: list[ast.stmt]) -> bool:
 
 def _looks_at_gradients(block: list[ast.stmt], branch: ast.If) -> bool:
     """Whether gradients are read or changed before the condition is met, or beside it."""
-    nodes = [n for s in block if s is not branch for n in ast.walk(s) if isinstance(n, ast.Attribute)]
+    nodes = [n for s in block if s is not branch for n in walk(s) if isinstance(n, ast.Attribute)]
     return any(n.attr == "grad" or n.attr == "unscale_" or library.clips(n.attr) for n in nodes)
 
 

@@ -9,7 +9,7 @@ from ddpify.facts.held_parts import HeldParts
 from ddpify.facts.left_out import left_out
 from ddpify.facts.model import Class, New, Obj
 from ddpify.facts.runs import Run
-from ddpify.facts.tree import is_number, last_name, walked
+from ddpify.facts.tree import is_number, last_name, walk
 from ddpify.rules.context import Context
 
 # Models of transformers 5.23 whose last layer makes an output of its own of the first token's state.
@@ -54,7 +54,7 @@ def _without_pooler(context: Context, model: TrainedModel, obj: New) -> bool:
         return False
     readers = _classes_in(run, obj, set()) or [context.facts.tree_of(f).function(f) for f in model.forwards]
     encoders = frozenset(pooled)
-    return not any(_takes_pooled(context, n, encoders) for reader in readers for n in walked(reader))
+    return not any(_takes_pooled(context, n, encoders) for reader in readers for n in walk(reader))
 
 
 def _without_stages(context: Context, obj: New) -> bool:
@@ -88,7 +88,7 @@ def _takes_pooled(context: Context, node: ast.AST, encoders: frozenset[New]) -> 
             called = [o for c in run.calls(call) for o in run.unwrap(c.func)]
             takes = not called or not encoders.isdisjoint(called)
             if isinstance(second, ast.Name):
-                reads = (n for n in walked(context.facts.tree_of(node).function(node)) if isinstance(n, ast.Name) and n.id == second.id)
+                reads = (n for n in walk(context.facts.tree_of(node).function(node)) if isinstance(n, ast.Name) and n.id == second.id)
                 takes = takes and any(isinstance(n.ctx, ast.Load) for n in reads)
         case _:
             return False
@@ -98,7 +98,7 @@ def _takes_pooled(context: Context, node: ast.AST, encoders: frozenset[New]) -> 
 def _is_chosen(context: Context, node: ast.AST) -> bool:
     """Whether a function comes to a node under a condition alone."""
     tree = context.facts.tree_of(node)
-    within = set(walked(tree.function(node)))
+    within = set(walk(tree.function(node)))
     return any(isinstance(up, (ast.If, ast.IfExp)) and up in within for up in tree.ancestors(node))
 
 
@@ -125,7 +125,7 @@ def _conditional(context: Context, node: ast.AST) -> bool:
             continue
         reads = [
             n
-            for n in ast.walk(function)
+            for n in walk(function)
             if isinstance(n, ast.Name) and n.id == target.id and isinstance(n.ctx, ast.Load) and tree.after(n, statement)
         ]
         if all(any(isinstance(up, (ast.If, ast.IfExp)) and up not in around for up in tree.ancestors(n)) for n in reads):

@@ -19,6 +19,7 @@ from ddpify.edits import InsertAfter
 from ddpify.facts import averaged, library
 from ddpify.facts.initialize import Nowhere, Site, Target
 from ddpify.facts.model import Call, New
+from ddpify.facts.tree import walk
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Safety
 from ddpify.rules.context import Context
@@ -256,7 +257,7 @@ def looked_at(context: Context, every: list[Backward]) -> Iterator[Finding]:
     """Gradients that are read: at O2 those of the model stay scaled, and the optimizer's are others."""
     handled = {c.node for c in clipping.clipping_calls(context) if clipping.clipped(context, c)}
     masters = {c.node for c in context.facts.after.trace.calls if library.MASTER_PARAMS in c.func.paths()}
-    handled |= {c.node for c in context.facts.after.trace.calls if masters & set(ast.walk(c.node))}
+    handled |= {c.node for c in context.facts.after.trace.calls if masters & set(walk(c.node))}
     for node in dict.fromkeys(c.node for c in scaler_update.readers(context)):
         if node not in handled and any(b.call.order < c.order for b in every for c in context.facts.after.calls(node)):
             why = "at O2 the model's gradients stay scaled: the optimizer moves parameters of its own"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from ddpify.edits import DropArgument, Edit, Replace, SetArgument
+from ddpify.facts.tree import walk
 from ddpify.records import dataclass, field
 from ddpify.rules.context import Context, argument
 
@@ -46,7 +47,7 @@ def parts(context: Context, out: Out) -> None:
         if not path or asked:
             continue
         out.places.append(node)
-        out.handled |= set(ast.walk(node.func))
+        out.handled |= set(walk(node.func))
         if path in _NORMS:
             out.edits += [Replace(node.func, f"torch.nn.{_NORMS[path]}"), *_without(node, "memory_efficient", "channel_last")]
             out.imports["import torch"] = None

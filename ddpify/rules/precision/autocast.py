@@ -17,6 +17,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import Edit, FreshName, InsertBefore, Replace, Under, Within
 from ddpify.facts.model import Call, New
+from ddpify.facts.tree import walk
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Safety
 from ddpify.rules.context import Context
@@ -159,8 +160,8 @@ def cast(context: Context, node: ast.AST, enabled: bool = True) -> tuple[str, tu
 def _is_device_object(context: Context, node: ast.AST, name: str) -> bool:
     """Whether a name is a torch.device here, and not only the text of one."""
     function = context.tree.function(node)
-    values = [context.facts.after.value(n) for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == name]
-    values += [context.facts.after.value(n) for n in ast.walk(function) if isinstance(n, ast.arg) and n.arg == name]
+    values = [context.facts.after.value(n) for n in walk(function) if isinstance(n, ast.Name) and n.id == name]
+    values += [context.facts.after.value(n) for n in walk(function) if isinstance(n, ast.arg) and n.arg == name]
     objs = {o for v in values for o in v.objs}
     return bool(objs) and all(isinstance(o, New) and o.path == "torch.device" for o in objs)
 
@@ -190,7 +191,7 @@ def _unsafe(context: Context, found: Regions) -> Iterator[Change | Finding]:
             continue
         statement = tree.statement(call.node)
         within = call in found.within
-        lifted = [a for a in region.arguments(call) if any(n in context.training for n in ast.walk(a))]
+        lifted = [a for a in region.arguments(call) if any(n in context.training for n in walk(a))]
         names += [FreshName(("output", "prediction", "network_output"), a) for a in lifted[len(names) :]]
         edits: list[Edit] = [
             Replace(a, f"{names[lifted.index(a)]}.float()" if a in lifted else "{0}.float()", () if a in lifted else (a,))

@@ -8,7 +8,7 @@ from ddpify.edits import AddParameter, Edit, SetArgument
 from ddpify.facts.model import Call, New, Part
 from ddpify.facts.runs import place_of
 from ddpify.facts.stepped import owners, steps_next
-from ddpify.facts.tree import names_stored, own_nodes, walked
+from ddpify.facts.tree import names_stored, own_nodes, walk
 from ddpify.rules.context import Context
 from ddpify.rules.precision import existing, scaler_scope
 from ddpify.rules.precision.existing import Backward
@@ -105,7 +105,7 @@ class Names:
         if isinstance(function, ast.Module):
             return ""
         bound = [n for statement in tree.root.body if isinstance(statement, ast.Assign) for n in names_stored(statement)]
-        hidden = {n.id for n in names_stored(function)} | {n.arg for n in walked(function) if isinstance(n, ast.arg)}
+        hidden = {n.id for n in names_stored(function)} | {n.arg for n in walk(function) if isinstance(n, ast.arg)}
         return next((n.id for n in bound if run.value(n).objs == {optimizer} and n.id not in hidden), "")
 
     def _parameter(self, node: ast.AST, optimizer: New, depth: int) -> str:
@@ -124,7 +124,7 @@ class Names:
             return ""
         calls = scaler_scope.calls(context, function)
         texts = [self._one(call, optimizer, depth + 1) if context.facts.is_edited(call) else "" for call in calls]
-        names = {n.id for n in walked(function) if isinstance(n, ast.Name)} | {n.arg for n in walked(function) if isinstance(n, ast.arg)}
+        names = {n.id for n in walk(function) if isinstance(n, ast.Name)} | {n.arg for n in walk(function) if isinstance(n, ast.arg)}
         usual = [text for text in texts if text.isidentifier()]
         name = next((n for n in (*usual, "optimizer", "amp_optimizer") if n not in names), "")
         if not name or not texts or not all(texts):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from ddpify.edits import DropArgument, Edit, Replace
 from ddpify.facts import library, stepped
 from ddpify.facts.model import Call, New
+from ddpify.facts.tree import walk
 from ddpify.rules.context import Context
 from ddpify.rules.precision import backward_optimizers
 
@@ -29,7 +29,7 @@ def clipping_calls(context: Context) -> list[Call]:
     every = [c for c in context.facts.after.trace.calls if any(map(library.clips, c.func.paths() - {library.MASTER_PARAMS}))]
     calls = {c.node: c for c in every if c.node.args}
     masters = {c.node for c in context.facts.after.trace.calls if library.MASTER_PARAMS in c.func.paths()}
-    return [c for c in calls.values() if not masters & set(ast.walk(c.node.args[0]))]
+    return [c for c in calls.values() if not masters & set(walk(c.node.args[0]))]
 
 
 def clipped(context: Context, call: Call) -> frozenset[New]:

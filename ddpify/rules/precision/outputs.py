@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Replace
-from ddpify.facts.tree import last_name, walked
+from ddpify.facts.tree import last_name, walk
 from ddpify.rules.context import Context
 from ddpify.rules.precision.existing import Backward
 
@@ -45,5 +45,5 @@ def _is_half(context: Context, node: ast.expr, forwards: frozenset[ast.AST], dep
 
 def _assigned(function: ast.AST, name: str) -> list[ast.expr]:
     """What a function assigns to a name, or to a part of it."""
-    statements = (s for s in walked(function) if isinstance(s, ast.Assign))
-    return [s.value for s in statements if any(isinstance(n, ast.Name) and n.id == name for t in s.targets for n in walked(t))]
+    statements = (s for s in walk(function) if isinstance(s, ast.Assign))
+    return [s.value for s in statements if any(isinstance(n, ast.Name) and n.id == name for t in s.targets for n in walk(t))]

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.facts.model import NOTHING, Call
-from ddpify.facts.tree import Tree, calls_in
+from ddpify.facts.tree import Tree, calls_in, walk
 from ddpify.records import dataclass, field
 from ddpify.rules.context import Context
 from ddpify.rules.precision import existing
@@ -85,9 +85,9 @@ def _merged(tree: Tree, runs: list[tuple[ast.stmt, ast.stmt]], heads: set[ast.st
 def _verify(context: Context, todo: list[Backward], out: Regions) -> None:
     """Note the forwards that no run holds."""
     tree = context.tree
-    inside = {n for first, last in out.runs for s in _between(tree, first, last) for n in ast.walk(s)}
-    inside |= {n for u in out.alone for a in arguments(u) for n in ast.walk(a)}
-    inside |= {n for b in out.joined for n in ast.walk(b.receiver)} | _differentiated(context)
+    inside = {n for first, last in out.runs for s in _between(tree, first, last) for n in walk(s)}
+    inside |= {n for u in out.alone for a in arguments(u) for n in walk(a)}
+    inside |= {n for b in out.joined for n in walk(b.receiver)} | _differentiated(context)
     for backward in todo:
         for call in backward.forwards:
             if not {call.node, *call.stack} & inside and call not in out.missed:
@@ -141,7 +141,7 @@ class _Slice:
     def _frame(self, anchor: ast.AST, read: ast.AST) -> Iterator[list[ast.stmt]]:
         statement = self.tree.statement(anchor)
         needed = set(_loaded(read))
-        own = {n for n in ast.walk(statement) if n in self.forwards and n is not anchor}
+        own = {n for n in walk(statement) if n in self.forwards and n is not anchor}
         if own and isinstance(statement, ast.Expr) and anchor is self.backward.call.node:
             self.out.joined.append(self.backward)
         for level in self.tree.path(anchor):
@@ -152,7 +152,7 @@ class _Slice:
                 if self._touches(s) and (needed & set(_stored(s)) or self._calls(s)):
                     needed |= set(_loaded(s))
                     relevant.append(s)
-            relevant += [s for s in block[at + 1 :] if any(n in self.forwards for n in ast.walk(s))]
+            relevant += [s for s in block[at + 1 :] if any(n in self.forwards for n in walk(s))]
             yield from self._split(block, relevant)
 
     def _split(self, block: list[ast.stmt], relevant: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
@@ -185,11 +185,11 @@ class _Slice:
         grads = [c for c in self.context.facts.after.trace.calls if existing.GRAD in c.func.paths()]
         found = [n for n in calls_in(s) if any(n is c.node or n in c.stack for c in grads)]
         only = found[0] if found else None
-        rest = set(ast.walk(s)) - (set(ast.walk(only)) if only is not None else set())
+        rest = set(walk(s)) - (set(walk(only)) if only is not None else set())
         return only if only is not None and not rest & self.breaks else None
 
     def _stays_outside(self, s: ast.stmt, relevant: bool) -> bool:
-        nodes = set(ast.walk(s))
+        nodes = set(walk(s))
         if nodes & self.breaks or isinstance(s, (ast.FunctionDef, ast.ClassDef, ast.Return, ast.Break, ast.Continue)):
             return True
         if not relevant:
@@ -210,14 +210,12 @@ class _Slice:
 
     def _touches(self, s: ast.stmt) -> bool:
         run = self.context.facts.after
-        return any(
-            n in self.inside or (isinstance(n, ast.expr) and bool(run.value(n).of_kind("forward") & self.pairs)) for n in ast.walk(s)
-        )
+        return any(n in self.inside or (isinstance(n, ast.expr) and bool(run.value(n).of_kind("forward") & self.pairs)) for n in walk(s))
 
     def _calls(self, s: ast.stmt) -> bool:
         """Whether a statement runs a forward, or only a function that works on what the loss is made of."""
         alone = isinstance(s, ast.Expr) and s.value in self.inside
-        return alone or any(n in self.forwards for n in ast.walk(s))
+        return alone or any(n in self.forwards for n in walk(s))
 
 
 def _dotted(node: ast.expr) -> str:
@@ -228,7 +226,7 @@ def _dotted(node: ast.expr) -> str:
 
 def _stored(s: ast.stmt) -> Iterator[str]:
     """The names and attributes that a statement gives a value, those of lists that it appends to included."""
-    for n in ast.walk(s):
+    for n in walk(s):
         if isinstance(n, (ast.Name, ast.Attribute, ast.Subscript)) and isinstance(n.ctx, ast.Store):
             yield _dotted(n)
     call = s.value if isinstance(s, ast.Expr) else None
@@ -238,7 +236,7 @@ def _stored(s: ast.stmt) -> Iterator[str]:
 
 def _loaded(node: ast.AST) -> Iterator[str]:
     """The names and attributes that are read."""
-    for n in ast.walk(node):
+    for n in walk(node):
         if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Load):
             yield _dotted(n)
     if isinstance(node, ast.AugAssign):

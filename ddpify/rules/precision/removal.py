@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from ddpify.edits import Drop, DropArgument, DropEntry, Replace, Unwrap
 from ddpify.facts import library, stepped
 from ddpify.facts.model import Method, New, Value
-from ddpify.facts.tree import inside, own_nodes, same, structure, walked
+from ddpify.facts.tree import inside, own_nodes, same, structure, walk
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Safety
 from ddpify.rules.context import Context, argument
@@ -107,7 +107,7 @@ def _apex(context: Context, out: Out) -> None:
         if not name:
             continue
         out.places.append(node)
-        out.handled |= set(ast.walk(node.func))
+        out.handled |= set(walk(node.func))
         if name == "initialize":
             _initialized(context, out, node)
         elif name == "scale_loss":
@@ -184,7 +184,7 @@ def _scaled(context: Context, out: Out, node: ast.Call) -> None:
         return
     assert isinstance(block, ast.With)
     text = context.source(loss).replace("{", "{{").replace("}", "}}")
-    for inner in (n for s in block.body for n in ast.walk(s)):
+    for inner in (n for s in block.body for n in walk(s)):
         if isinstance(inner, ast.Name) and inner.id == item.optional_vars.id:
             out.edits.append(Replace(inner, text))
     out.edits.append(Unwrap(block))
@@ -236,7 +236,7 @@ def _collapsed(context: Context, out: Out) -> None:
     """`if args.fp16:` with and without amp, both sides of which are now the same."""
     tree = context.tree
     for node in tree.of(ast.If):
-        branch = {n for s in node.body for n in walked(s)} if node.orelse else set()
+        branch = {n for s in node.body for n in walk(s)} if node.orelse else set()
         if not any(e.node in branch for e in out.edits):
             continue
         copies = [_WithoutAmp(out, statement) for statement in node.body]
@@ -255,7 +255,7 @@ class _WithoutAmp(ast.NodeTransformer):
 
     def __init__(self, out: Out, statement: ast.stmt) -> None:
         self.copy = copy.deepcopy(statement)
-        self.originals: dict[ast.AST, ast.AST] = dict(zip(ast.walk(self.copy), ast.walk(statement), strict=True))
+        self.originals: dict[ast.AST, ast.AST] = dict(zip(walk(self.copy), walk(statement), strict=True))
         self.texts: dict[ast.AST | None, str] = {e.node: e.template for e in out.edits if isinstance(e, Replace) and not e.holes}
         self.blocks = {e.node for e in out.edits if isinstance(e, Unwrap)}
 
@@ -273,7 +273,7 @@ def _imports(context: Context, out: Out, *homes: str) -> None:
     """Imports of some modules of which nothing is left."""
     tree, run = context.tree, context.facts.before
     removed: list[ast.AST] = [e.node for e in out.edits if isinstance(e, (Replace, DropArgument))]
-    gone = out.handled.union(*map(walked, (*removed, *out.gone)))
+    gone = out.handled.union(*map(walk, (*removed, *out.gone)))
     statements: list[ast.Import | ast.ImportFrom] = [*tree.of(ast.Import), *tree.of(ast.ImportFrom)]
     for statement in statements:
         bound = {(a.asname or a.name).partition(".")[0] for a in statement.names}
@@ -310,7 +310,7 @@ def _torch(context: Context, out: Out) -> None:
             _method(context, out, call, names.pop())
             out.handled |= inside(call.func) - (inside(call.func.value) if isinstance(call.func, ast.Attribute) else frozenset())
     if out.places:
-        out.handled |= {n for node in (*casts, *scalers) for n in walked(node.func)}
+        out.handled |= {n for node in (*casts, *scalers) for n in walk(node.func)}
         _imports(context, out, "torch.amp", "torch.cuda.amp", "torch.cpu.amp", "torch.autocast")
 
 

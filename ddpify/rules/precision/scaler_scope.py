@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from ddpify.edits import AddParameter, Edit, FreshName, InsertAfter, InsertBefore, SetArgument
 from ddpify.facts.model import New
-from ddpify.facts.tree import inside
+from ddpify.facts.tree import inside, walk
 from ddpify.records import dataclass, field
 from ddpify.rules.context import Context
 
@@ -49,7 +49,7 @@ def find_scope(
     owner = owners.pop() if len(owners) == 1 else None
     if owner is not None and all(_self(context, n) for n in uses):
         for statement in reversed(statements):
-            if _class(context, statement) is owner and any(_stores_attribute(n) for n in ast.walk(statement)):
+            if _class(context, statement) is owner and any(_stores_attribute(n) for n in walk(statement)):
                 attribute, at = _free_attribute(owner), _outer(context, statement)
                 return ScalerScope(attribute, [InsertAfter(at, f"{_self(context, at)}.{attribute} = {code}")], owner=owner)
     for home, edit in _homes(context, statements, uses, loops, f"{name} = {code}", name):
@@ -201,5 +201,5 @@ def _self(context: Context, node: ast.AST) -> str:
 
 
 def _free_attribute(owner: ast.ClassDef) -> str:
-    used = {n.attr for n in ast.walk(owner) if isinstance(n, ast.Attribute)}
+    used = {n.attr for n in walk(owner) if isinstance(n, ast.Attribute)}
     return next(n for n in ("scaler", "grad_scaler", "loss_scaler", "amp_scaler") if n not in used)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from ddpify.facts import library
 from ddpify.facts.model import Call, Method, New
-from ddpify.facts.tree import Tree, walked
+from ddpify.facts.tree import Tree, walk
 from ddpify.rules.context import Context
 from ddpify.rules.precision.existing import Backward, common
 
@@ -96,7 +96,7 @@ def _leaves(tree: Tree, path: list[ast.stmt]) -> bool:
     """Whether the iteration is left behind a step, inside a branch that holds it."""
     for level in path[:-1]:
         block = tree.block(level)
-        if any(isinstance(n, (ast.Continue, ast.Break, ast.Return)) for s in block[block.index(level) + 1 :] for n in ast.walk(s)):
+        if any(isinstance(n, (ast.Continue, ast.Break, ast.Return)) for s in block[block.index(level) + 1 :] for n in walk(s)):
             return True
     return False
 
@@ -110,7 +110,7 @@ def _always(top: ast.stmt, anchor: ast.AST) -> bool:
     """Whether a step is taken each time that its statement runs."""
     if isinstance(top, (ast.With, ast.AsyncWith)):
         return any(_always(s, anchor) for s in top.body)
-    return isinstance(top, (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign)) and any(n is anchor for n in ast.walk(top))
+    return isinstance(top, (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign)) and any(n is anchor for n in walk(top))
 
 
 def _exclusive(tops: list[ast.stmt], anchors: list[ast.AST]) -> bool:
@@ -159,7 +159,7 @@ def _first_read(context: Context, first: Call, step: Call) -> tuple[ast.stmt, st
         raise Unclear(statement, "gradients are read more often than the optimizer steps: they would be unscaled twice")
     block = tree.block(statement)
     between = block[block.index(statement) : block.index(top)]
-    if any(isinstance(n, ast.Continue) for s in between for n in ast.walk(s)):
+    if any(isinstance(n, ast.Continue) for s in between for n in walk(s)):
         raise Unclear(statement, "an iteration may end between reading the gradients and the step: they would be unscaled twice")
     return statement, _named(context, step, statement, anchor)
 
@@ -187,12 +187,12 @@ def _trains_inside(inner: Call, outer: Call) -> bool:
 
 def _reads(node: ast.AST) -> bool:
     """Whether a `.grad` is read in a node."""
-    return any(isinstance(n, ast.Attribute) and n.attr == "grad" and isinstance(n.ctx, ast.Load) for n in walked(node))
+    return any(isinstance(n, ast.Attribute) and n.attr == "grad" and isinstance(n.ctx, ast.Load) for n in walk(node))
 
 
 def _of_grad(node: ast.expr) -> bool:
     """Whether an expression is computed from a `.grad`, as `p.grad.data.norm(2)` is."""
-    return _reads(node) and not any(isinstance(n, ast.Attribute) and n.attr in ("autograd", "zero_") for n in walked(node))
+    return _reads(node) and not any(isinstance(n, ast.Attribute) and n.attr in ("autograd", "zero_") for n in walk(node))
 
 
 def _concerns(context: Context, reader: Call, step: Call) -> bool:

@@ -15,6 +15,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import DropArgument, Edit, SetArgument
+from ddpify.facts.tree import walk
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Safety
 from ddpify.rules.context import Context, argument
@@ -146,7 +147,7 @@ def _chosen(context: Context, call: ast.Call) -> bool:
 
 def asks_for_gpu(context: Context, node: ast.expr) -> bool:
     """Whether an expression asks if there is a GPU."""
-    return any("torch.cuda.is_available" in context.facts.after.value(n).paths() for n in ast.walk(node) if isinstance(n, ast.expr))
+    return any("torch.cuda.is_available" in context.facts.after.value(n).paths() for n in walk(node) if isinstance(n, ast.expr))
 
 
 def _fix(amp: str, scaler: bool) -> str:

@@ -13,7 +13,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Under
-from ddpify.facts.tree import last_name, walked
+from ddpify.facts.tree import last_name, walk
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
 
@@ -80,7 +80,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         return
     for node in assignments(context):
         tests = [up.test for up in context.tree.ancestors(node) if isinstance(up, ast.If)]
-        if any("LOCAL_RANK" in (getattr(n, "value", None), last_name(n)) for test in tests for n in walked(test)):
+        if any("LOCAL_RANK" in (getattr(n, "value", None), last_name(n)) for test in tests for n in walk(test)):
             continue
         environ = ast.unparse(node.targets[0].value)  # type: ignore[attr-defined]
         why = "the launcher assigns the GPUs: CUDA_VISIBLE_DEVICES is set in the run command instead"
@@ -90,7 +90,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             yield context.manual(CODE, node, why, level=Safety.NOTE)
     for call in context.tree.nodes():
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in ("setdefault", "putenv", "update"):
-            named = any(isinstance(n, ast.Constant) and n.value == "CUDA_VISIBLE_DEVICES" for n in ast.walk(call))
+            named = any(isinstance(n, ast.Constant) and n.value == "CUDA_VISIBLE_DEVICES" for n in walk(call))
             if named or any(k.arg == "CUDA_VISIBLE_DEVICES" for k in call.keywords):
                 why = "every rank chooses the same devices here, over those that the launcher gives it"
                 yield context.manual(CODE, call, why, f'if "LOCAL_RANK" not in os.environ: {ast.unparse(call)}')

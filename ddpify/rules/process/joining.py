@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from ddpify.checks.binding import Binding
 from ddpify.checks.order import JOINED, Order
 from ddpify.facts.model import Stack
+from ddpify.facts.tree import walk
 from ddpify.project import Project
 from ddpify.rules.base import Change
 from ddpify.rules.context import Context
@@ -87,7 +88,7 @@ def early_import(context: Context, changes: Sequence[Change]) -> ast.stmt | None
     asking = {n for n in first if isinstance(n, ast.Module) and n is not tree.root}
     names = {name for name, file in run.interpreter.project.files.items() if file.tree in asking}
     for statement in tree.root.body if names else ():
-        found = [n for n in ast.walk(statement) if isinstance(n, (ast.Import, ast.ImportFrom))]
+        found = [n for n in walk(statement) if isinstance(n, (ast.Import, ast.ImportFrom))]
         modules = [run.interpreter.imports(n, "__main__") for n in found if isinstance(tree.function(n), ast.Module)]
         if any(not names.isdisjoint(_led_to(run.interpreter.project, some)) for some in modules):
             return statement

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from ddpify.edits import Drop, DropArgument, Edit, InsertBefore, Replace, SetArgument
-from ddpify.facts.tree import calls_in, last_name, same, walked
+from ddpify.facts.tree import calls_in, last_name, same, walk
 from ddpify.launchers import start
 from ddpify.launchers.pure import Purity
 from ddpify.launchers.spawn import Spawned
@@ -199,8 +199,8 @@ def _spawns(file: SourceFile) -> Iterator[ast.Call]:
 def _passed(file: SourceFile) -> list[ast.Call]:
     """The declarations of a local rank that comes as an argument, and is read."""
     calls = local_rank.known(file.standing)
-    read = {n.attr for n in ast.walk(file.tree) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load)}
-    return [c for c in calls if not any(last_name(n) in ("environ", "getenv") for n in ast.walk(c)) and _destination(c) in read]
+    read = {n.attr for n in walk(file.tree) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load)}
+    return [c for c in calls if not any(last_name(n) in ("environ", "getenv") for n in walk(c)) and _destination(c) in read]
 
 
 def _destination(call: ast.Call) -> str:
@@ -210,7 +210,7 @@ def _destination(call: ast.Call) -> str:
 
 def _launcher_defaults(file: SourceFile) -> Iterator[Change]:
     """Each assignment of what the launcher sets becomes a default."""
-    for node in walked(file.tree):
+    for node in walk(file.tree):
         name = cuda_visible_devices.variable(node) if isinstance(node, ast.Assign) else ""
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript) and name in _ENVIRONMENT:
             line = f'{ast.unparse(node.targets[0].value)}.setdefault("{name}", {{0}})\n'
@@ -281,8 +281,8 @@ def _not_needed(file: SourceFile, call: ast.Call) -> Iterator[Edit]:
     """What was there for the spawning alone."""
     statements = [n for n in file.tree.body if isinstance(n, (ast.Import, ast.FunctionDef))]
     gone = [n for n in statements if isinstance(n, ast.FunctionDef) and n.name == "prepare_spawn"]
-    inside = {id(n) for s in (call, *gone) for n in ast.walk(s)}
-    used = {n.id for n in ast.walk(file.tree) if isinstance(n, ast.Name) and id(n) not in inside}
+    inside = {id(n) for s in (call, *gone) for n in walk(s)}
+    used = {n.id for n in walk(file.tree) if isinstance(n, ast.Name) and id(n) not in inside}
     for node in statements:
         names = {a.asname or a.name.partition(".")[0] for a in node.names} if isinstance(node, ast.Import) else set()
         spare = names <= {"mp", "socket", "multiprocessing"} and not names & used and names

@@ -18,7 +18,7 @@ from collections.abc import Container, Iterator
 from ddpify.edits import InsertBefore, Replace
 from ddpify.facts import batch_source, library
 from ddpify.facts.model import NOTHING, Call, New, Obj
-from ddpify.facts.tree import inside, is_main_test, walked
+from ddpify.facts.tree import inside, is_main_test, walk
 from ddpify.records import dataclass
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
@@ -280,7 +280,7 @@ def _is_broadcast(context: Context, obj: New, order: int) -> bool:
     """Whether a network is wrapped at that time, which has given it rank 0's weights."""
     run = context.facts.after
     for wrapper in {o for call in run.trace.calls for o in call.func.objs if isinstance(o, New) and o.path in library.DDPS}:
-        places = [call.order for node in walked(wrapper.node) for call in run.calls(node)]
+        places = [call.order for node in walk(wrapper.node) for call in run.calls(node)]
         if places and order > max(places) and not set(run.roots(obj)).isdisjoint(run.memory.get((wrapper, "module"), NOTHING).objs):
             return True
     return obj.path in library.DDPS

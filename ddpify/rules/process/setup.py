@@ -20,6 +20,7 @@ from ddpify.edits import Edit, InsertAfter, InsertBefore
 from ddpify.facts import disk
 from ddpify.facts.devices import Devices
 from ddpify.facts.model import Call, New
+from ddpify.facts.tree import walk
 from ddpify.resources import template_dir
 from ddpify.rules.base import Change, Example, Safety
 from ddpify.rules.context import NAMES, Context
@@ -326,7 +327,7 @@ def works_at_import(context: Context) -> bool:
         o.of for os in named for o in os if o.kind in ("drawn", "listing")
     }
     places += [(c.node, c.stack) for node in made for c in run.calls(node)]  # type: ignore[arg-type]
-    inside = set(ast.walk(main))
+    inside = set(walk(main))
     return any(
         (stack[0] if stack else node) not in inside and not isinstance(stack[0] if stack else node, ast.Module) for node, stack in places
     )

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import Replace
 from ddpify.facts.model import Class, Func, New, Obj
-from ddpify.facts.tree import Tree, calls_in, last_name, names_read, names_stored, walked
+from ddpify.facts.tree import Tree, calls_in, last_name, names_read, names_stored, walk
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import draws
@@ -102,7 +102,7 @@ def _function(context: Context, func: Func) -> Iterator[Change | Finding]:
 
 def _has_rank(context: Context, func: Func, seed: ast.expr) -> bool:
     """Whether a seed is computed from the rank, in a function that only workers may run: from a name of the module that is the rank."""
-    own = {n.id for n in names_stored(func.node)} | {n.arg for n in walked(func.node) if isinstance(n, ast.arg)}
+    own = {n.id for n in names_stored(func.node)} | {n.arg for n in walk(func.node) if isinstance(n, ast.arg)}
     names = {n.id for n in names_read(func.node)} - own
     run = context.facts.after
     return context.asks_for_rank(seed) or any(run.attribute(func.file, name).of_kind("rank") for name in names)  # type: ignore[arg-type]
@@ -153,7 +153,7 @@ def _of_rows(context: Context) -> Iterator[Finding]:
             continue
         seeded = [c for o in call.keywords["generator"].instances() for c in run.calls_named("manual_seed") if o in c.receiver.objs]
         apart = any(v.of_kind("rank") or context.differs(v) for c in seeded for v in c.args)
-        sizes = (run.value(n) for a in call.node.args for n in walked(a) if isinstance(n, (ast.Name, ast.Attribute)))
+        sizes = (run.value(n) for a in call.node.args for n in walk(a) if isinstance(n, (ast.Name, ast.Attribute)))
         if not apart and any(loop.node in training for loop in call.loops) and any(map(context.from_sharded_data, sizes)):
             found.add(call.node)
             yield context.manual(CODE, call.node, *_SAME_ROWS)
@@ -197,7 +197,7 @@ def _drawn_in(tree: Tree, made: ast.AST, owners: set[ast.ClassDef]) -> tuple[set
     functions = set(tree.of(ast.FunctionDef))
     roots = {f: tree.parent[f] for f in functions if f.name in _SAMPLES and tree.parent[f] in owners}
     drawing, samples = {tree.function(n) for n in reads}, _reached(set(roots), functions)
-    named = {last_name(n) for f in functions - samples for n in walked(f) if isinstance(n, (ast.Name, ast.Attribute))}
+    named = {last_name(n) for f in functions - samples for n in walk(f) if isinstance(n, (ast.Name, ast.Attribute))}
     alone = drawing <= samples and not any(f.name in named for f in samples - roots.keys())
     return {owner for root, owner in roots.items() if _reached({root}, functions) & drawing}, alone
 

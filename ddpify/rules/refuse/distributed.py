@@ -14,6 +14,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ddpify.facts.tree import walk
 from ddpify.project import Project
 from ddpify.rules.base import Example
 from ddpify.rules.refuse.reach import Reach, Use, reach
@@ -100,7 +101,7 @@ def _collects(call: ast.Call) -> bool:
 
 
 def _mentions_gradients(value: ast.expr, known: set[str]) -> bool:
-    for node in ast.walk(value):
+    for node in walk(value):
         if isinstance(node, ast.Attribute) and node.attr in ("grad", "parameters", "named_parameters"):
             return True
         if isinstance(node, ast.Name) and node.id in known:
@@ -109,7 +110,7 @@ def _mentions_gradients(value: ast.expr, known: set[str]) -> bool:
 
 
 def _names(target: ast.expr) -> set[str]:
-    return {node.id for node in ast.walk(target) if isinstance(node, ast.Name)}
+    return {node.id for node in walk(target) if isinstance(node, ast.Name)}
 
 
 def _wraps(reached: Reach) -> Iterator[Use]:

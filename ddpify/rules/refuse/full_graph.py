@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpify.facts.tree import same
+from ddpify.facts.tree import same, walk
 from ddpify.project import Project
 from ddpify.rules.base import Example
 from ddpify.rules.refuse.reach import Reach, Use, reach
@@ -84,9 +84,9 @@ def _goes_backward(use: Use) -> bool:
     size = -1
     while size < len(names):
         size = len(names)
-        names |= {node.id for value in values for node in ast.walk(value) if isinstance(node, ast.Name)}
+        names |= {node.id for value in values for node in walk(value) if isinstance(node, ast.Name)}
         values += [node.value for node in use.unit.walk() if isinstance(node, (ast.Assign, ast.AugAssign)) and names & _bound_by(node)]
-    return any(node is use.node for value in values for node in ast.walk(value))
+    return any(node is use.node for value in values for node in walk(value))
 
 
 def _bound_by(node: ast.Assign | ast.AugAssign) -> set[str]:
@@ -148,12 +148,12 @@ def _repeated(reached: Reach, unit: Unit) -> Iterator[ast.AST]:
 
 
 def _has_backward(node: ast.AST) -> bool:
-    return any(isinstance(n, ast.Attribute) and n.attr == "backward" for n in ast.walk(node))
+    return any(isinstance(n, ast.Attribute) and n.attr == "backward" for n in walk(node))
 
 
 def _bindings(block: ast.AST, name: str) -> Iterator[ast.expr | None]:
     """What `block` binds `name` to; None where that is something new each time."""
-    for node in ast.walk(block):
+    for node in walk(block):
         if not isinstance(node, ast.Assign):
             if name in _names(_targets(node)):
                 yield None
@@ -197,4 +197,4 @@ def _parameters(node: ast.AST) -> list[str]:
 
 
 def _names(nodes: list[ast.expr]) -> set[str]:
-    return {node.id for target in nodes for node in ast.walk(target) if isinstance(node, ast.Name)}
+    return {node.id for target in nodes for node in walk(target) if isinstance(node, ast.Name)}

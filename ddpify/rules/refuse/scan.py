@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal
 
-from ddpify.facts.tree import same
+from ddpify.facts.tree import same, walk
 from ddpify.project import SourceFile
 from ddpify.records import dataclass, field
 
@@ -237,7 +237,7 @@ def _bind_names(module: Module, node: ast.Assign, certain: bool) -> None:
 
 
 def _mentions(value: ast.expr, name: str) -> bool:
-    return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(value))
+    return any(isinstance(node, ast.Name) and node.id == name for node in walk(value))
 
 
 def _alias_chains(value: ast.expr) -> list[Chain]:
@@ -336,7 +336,7 @@ def _pattern(unit: Unit, node: ast.expr) -> str:
     if isinstance(node, ast.Constant):
         return str(node.value)
     if isinstance(node, ast.Name):
-        given = [n for s in unit.body for n in ast.walk(s) if isinstance(n, ast.Assign) and same(n.targets[0], node)]
+        given = [n for s in unit.body for n in walk(s) if isinstance(n, ast.Assign) and same(n.targets[0], node)]
         if len(given) == 1 and not _mentions(given[0].value, node.id):
             return _pattern(unit, given[0].value)
     return "*"
