@@ -3315,7 +3315,7 @@ SCRIPTS: dict[str, Script] = {
         def get_loader(rows, distributed, train=True):
             data = TensorDataset(rows, y[: len(rows)])
             sampler = DistributedSampler(data, shuffle=train) if distributed else None
-            return DataLoader(data, batch_size=4, shuffle=(sampler is None), sampler=sampler, drop_last=True), sampler
+            return DataLoader(data, batch_size=6, shuffle=(sampler is None), sampler=sampler, drop_last=True), sampler
 
 
         model = nn.Linear(8, 2)
@@ -3331,8 +3331,76 @@ SCRIPTS: dict[str, Script] = {
                 loss.backward()
                 optimizer.step()
         """,
-        told=("DDP301",),
     ),
+    "a random sampler, or a distributed one where there is a rank that a launcher passes": Script(
+        """
+        from torch.utils.data import RandomSampler, SequentialSampler
+        from torch.utils.data.distributed import DistributedSampler
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--local_rank", type=int, default=-1)
+        args = parser.parse_args()
+        train_set, val_set = TensorDataset(x[:36], y[:36]), TensorDataset(x[36:], y[36:])
+        train_sampler = RandomSampler(train_set) if args.local_rank == -1 else DistributedSampler(train_set)
+        val_sampler = SequentialSampler(val_set) if args.local_rank == -1 else DistributedSampler(val_set)
+        loader = DataLoader(train_set, batch_size=6, sampler=train_sampler)
+        val_loader = DataLoader(val_set, batch_size=4, sampler=val_sampler)
+        net = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            for rows, kinds in loader:
+                loss = F.cross_entropy(net(rows), kinds)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            with torch.no_grad():
+                print(f"right {sum((net(rows).argmax(1) == kinds).sum().item() for rows, kinds in val_loader)}")
+        """,
+        same=("right",),
+    ),
+    "a distributed sampler written beside none, and another in one of two branches": Script(
+        """
+        from torch.utils.data.distributed import DistributedSampler
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--distributed", action="store_true")
+        args = parser.parse_args()
+        first, second = TensorDataset(x[:36], y[:36]), TensorDataset(x, y)
+        alone = DataLoader(first, 6, shuffle=not args.distributed, sampler=DistributedSampler(first) if args.distributed else None)
+        if args.distributed:
+            sampler = DistributedSampler(second)
+        else:
+            sampler = None
+        loader = DataLoader(second, batch_size=6, shuffle=(sampler is None), sampler=sampler, drop_last=True)
+        net = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            if args.distributed:
+                sampler.set_epoch(epoch)
+            for feed in (alone, loader):
+                for rows, kinds in feed:
+                    loss = F.cross_entropy(net(rows), kinds)
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+        """,
+    ),
+    "an epoch that is set where a flag asks for it, of a sampler that is not there yet": Script("""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--distributed", action="store_true")
+    args = parser.parse_args()
+    loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        if args.distributed:
+            loader.sampler.set_epoch(epoch)
+        for rows, kinds in loader:
+            loss = F.cross_entropy(net(rows), kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""),
     "loaders of an own class that hands on all it is given, for training and for evaluation": Script(
         """
         class Batches(DataLoader):

@@ -11,7 +11,7 @@ from ddpify.facts.interpret.settings import known_if
 from ddpify.facts.interpret.state import Interpreter, State
 from ddpify.facts.model import NOTHING, Class, Decision, Ext, Func, Known, Lit, Method, New, Obj, Tup, Value, join, origins_of
 from ddpify.facts.origins import Origin, of_kind, only, without
-from ddpify.facts.tree import walk
+from ddpify.facts.tree import same, walk
 
 _VARYING = ("index", "batch", "whole", "drawn", "random", "decided", "kept")
 _CONTAINERS = frozenset(("list", "tuple", "dict"))
@@ -326,7 +326,7 @@ def evaluate_ifexp(run: Interpreter, node: ast.IfExp) -> Value:
     for part, taken in ((node.body, True), (node.orelse, False)):
         if known is None or known is taken:
             run.settings = settings | known_if(run, node.test, taken)
-            parts.append(run.expression(part))
+            parts.append(_as_answered(run, node.test, part, taken))
     run.settings = settings
     tuples = {any(isinstance(o, Tup) for o in part.objs) for part in parts}
     expected = known_flag(run, node.test, settings=True) if all(map(is_number, parts)) or len(tuples) == 2 else None
@@ -336,6 +336,19 @@ def evaluate_ifexp(run: Interpreter, node: ast.IfExp) -> Value:
     own = of_kind(decides, "decided") and chosen.scale in ("mean", "sum", "count", "total")
     origins = _in_both(chosen.origins, parts) if len(parts) == 2 and _varies(run, node.test) else chosen.origins
     return Value(chosen.objs, origins | decides, "other" if own else chosen.scale, chosen.shape)
+
+
+def _as_answered(run: Interpreter, test: ast.expr, part: ast.expr, taken: bool) -> Value:
+    """What an arm of `a if test else b` gives: of a sampler that the test asks about, what it then is."""
+    value = run.expression(part)
+    left = frozenset[Obj]()
+    match test:
+        case ast.Compare(left=asked, ops=[ast.Is()], comparators=[ast.Constant(value=None)]) if same(asked, part):
+            left = frozenset(o for o in value.objs if (isinstance(o, Lit) and o.value is None) is taken)
+        case ast.Call(func=ast.Name(id="isinstance"), args=[asked, kind]) if same(asked, part):
+            if library.DISTRIBUTED_SAMPLER in run.trace.values.get(kind, NOTHING).paths():
+                left = frozenset(o for o in value.objs if run.is_a(o, library.DISTRIBUTED_SAMPLER) is taken)
+    return Value(left, value.origins, value.scale, value.shape) if left else value
 
 
 def evaluate_boolop(run: Interpreter, node: ast.BoolOp) -> Value:

@@ -29,7 +29,7 @@ from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safet
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import batch_sampler, loader_factory, loader_uses, resized, sampler, stream
 from ddpify.rules.data.loader_call import POSITIONS, LoaderCall, recipe
-from ddpify.rules.data.loader_edits import may_be_none, shard
+from ddpify.rules.data.loader_edits import shard
 
 CODE = "DDP301"
 TITLE = "shard the training data"
@@ -490,10 +490,10 @@ def sampler_name(context: Context, loaders: frozenset[New]) -> str:
             names |= {"DistributedSampler" if o.cls is None else o.cls.node.name for o in samplers(context, loader)}
         elif expression is None or all(isinstance(o, Lit) for o in context.facts.after.value(expression).objs):
             names.add("DistributedSampler")
-        elif may_be_none(context, expression):
-            return ""
         else:
-            names.add(context.names[sampler.key(context, context.facts.after.value(expression))])
+            chosen = sampler.arms(context, expression)
+            names |= {context.names[sampler.key(context, arm.samplers)] for arm in chosen if arm.draws}
+            names |= {"DistributedSampler" for arm in chosen if arm.may_be_none or arm.shares}
     return names.pop() if len(names) == 1 else ""
 
 
@@ -510,16 +510,21 @@ def epoch_of(context: Context, loader: New) -> str:
 
 def samplers(context: Context, loader: New) -> frozenset[New]:
     """The samplers of a loader that give each rank its share."""
-    run = context.facts.after
-    objs = run.attribute(loader, "sampler").instances() | run.attribute(loader, "batch_sampler").instances()
-    objs |= frozenset(o for b in objs for o in run.attribute(b, "sampler").instances() if b.path == batch_sampler.TORCHS)
+    objs = (o for o in _given_samplers(context, loader) if isinstance(o, New))
     return frozenset(o for o in objs if o.path == library.DISTRIBUTED_SAMPLER or _of_rank(context, o))
+
+
+def _given_samplers(context: Context, loader: New) -> set[Obj]:
+    """What a loader has for samplers; of torch's batch samplers those that they go through."""
+    run = context.facts.after
+    objs = run.attribute(loader, "sampler").objs | run.attribute(loader, "batch_sampler").objs
+    return {part for o in objs for part in (run.attribute(o, "sampler").objs if getattr(o, "path", "") == batch_sampler.TORCHS else (o,))}
 
 
 def sharded(context: Context, loader: New) -> bool:
     """Whether a loader gives each rank its share already."""
-    expression = argument(loader.node, 3, "sampler") if isinstance(loader.node, ast.Call) else None
-    if expression is not None and may_be_none(context, expression):
+    given = _given_samplers(context, loader)
+    if not all(isinstance(o, New) for o in given) or given & samplers(context, loader) not in (given, set()):
         return False  # as where a flag asks for several processes
     data = context.facts.after.attribute(loader, "dataset").instances()
     is_a = context.facts.after.interpreter.is_a

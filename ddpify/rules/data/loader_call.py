@@ -30,7 +30,7 @@ _NAMED = dict.fromkeys(POSITIONS)
 _PLACES: dict[str, Mapping[str, int | None]] = {library.NODE_LOADER: _NAMED, library.IMAGE_LOADER: _NAMED | {"dataset": 0, "batch_size": 2}}
 WHY = "each rank loads a different part of each global batch; otherwise all ranks would train on the same samples"
 
-_SAMPLER = "from torch.utils.data.distributed import DistributedSampler"
+SAMPLER_IMPORT = "from torch.utils.data.distributed import DistributedSampler"
 JOINED = "dist.is_initialized()"  # in a module that other scripts import, which train in one process
 
 
@@ -178,7 +178,7 @@ class LoaderCall:
     @property
     def imports(self) -> tuple[str, ...]:
         """What the change of the loader must have imported."""
-        return (_SAMPLER, "import torch.distributed as dist") if self.joined else (_SAMPLER,)
+        return (SAMPLER_IMPORT, "import torch.distributed as dist") if self.joined else (SAMPLER_IMPORT,)
 
     @property
     def why(self) -> str:

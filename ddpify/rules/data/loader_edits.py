@@ -31,7 +31,7 @@ def shard(site: LoaderCall) -> Change | Finding:
     if site.kind == library.IMAGE_LOADER:
         return _of_images(site)
     if (expression := site.given("sampler")) is not None and not site.spread:
-        return (_sampler_or_none if may_be_none(context, expression) and not site.when else sampler.shard)(site, expression)
+        return _given_sampler(site, expression)
     if (expression := site.given("batch_sampler")) is not None:
         return batch_sampler.shard(site, expression)
     if site.of_nodes:
@@ -87,39 +87,34 @@ def _around_nodes(site: LoaderCall) -> Change | Finding:
     return site.change([*edits, *_sampler_edits(site, text), *divided], (*needs, *more, *_seed_needs(site)), site.imports)
 
 
-def may_be_none(context: Context, expression: ast.expr) -> bool:
-    """Whether a sampler is made under a condition, and there may be none."""
-    objs = context.facts.after.value(expression).objs
-    none = any(isinstance(o, Lit) and o.value is None for o in objs)
-    return isinstance(expression, (ast.Name, ast.Attribute)) and none and len(objs) > 1
-
-
-def _sampler_or_none(site: LoaderCall, expression: ast.expr) -> Change | Finding:
-    """`shuffle=sampler is None, sampler=sampler`: the sampler is shared out where there is one, else the loader's own order."""
-    value = site.context.facts.after.value
-    samplers = Value(frozenset(o for o in value(expression).objs if not isinstance(o, Lit)), value(expression).origins)
-    problem = sampler.differing_draws(site, samplers)
-    dataset, finding = site.argument("dataset"), site.unbatched()
-    if finding is not None:
-        return finding
-    if problem or dataset is None or stream.is_stream(site.context, value(dataset)) or site.spread:
-        return site.refuse(problem or "the loader's arguments are not written out here, so that no sampler can be added", at=expression)
-    if len(site.node.args) > POSITIONS["shuffle"]:
+def _given_sampler(site: LoaderCall, expression: ast.expr) -> Change | Finding:
+    """A loader that is given a sampler, or one of several: each is shared out, if it does not do so itself; for none, torch's is made."""
+    arms = sampler.arms(site.context, expression)
+    mixed = [arm for arm in arms if arm.may_be_none + arm.shares + arm.draws > 1 and not isinstance(arm.node, (ast.Name, ast.Attribute))]
+    if site.spread or mixed:
         return site.refuse("the loader's arguments are not written out here, so that no sampler can be added")
-    return _shared_or_own(site, dataset, expression, samplers)
-
-
-def _shared_or_own(site: LoaderCall, dataset: ast.expr, expression: ast.expr, samplers: Value) -> Change:
-    """The change to a sampler of this rank where there is one, and to a DistributedSampler where there is none."""
-    shuffle, text = site.argument("shuffle"), site.source(expression)
-    name, edits, needs = _named(site, dataset)
-    divided, more = site.divided()
-    forks, imports = sampler.forks(site.context, samplers)
-    ours = f"{site.name('rank_sampler')}({sampler.alike(site.context, samplers).format(text)}{site.dropping()})"
-    own = _distributed(site, name, shuffle is not None and (site.is_(shuffle, True) or _is_missing(shuffle, expression)))
-    edits += [SetArgument(site.node, "sampler", f"{ours} if {text} is not None else {own}", position=POSITIONS["sampler"]), *divided]
-    edits += [DropArgument(site.node, "shuffle")] if shuffle is not None else []
-    return site.change(edits, ("rank_sampler", *needs, *more, *forks, *_seed_needs(site)), (*site.imports, *imports))
+    for arm in arms:
+        if arm.draws and (problem := sampler.differing_draws(site, arm.samplers)):
+            return site.refuse(problem, sampler.FIX, arm.node)
+    if (finding := site.unbatched()) is not None:
+        return finding
+    divided, needs = site.divided()
+    edits, imports, own = list(divided), list[str](), ""
+    if any(arm.may_be_none for arm in arms):
+        dataset, shuffle = site.argument("dataset"), site.argument("shuffle")
+        if dataset is None or stream.is_stream(site.context, site.context.facts.after.value(dataset)):
+            return site.refuse("the loader's data set is not written out here, so that no sampler can be added")
+        name, named, more = _named(site, dataset)
+        own = _distributed(site, name, shuffle is not None and (site.is_(shuffle, True) or _is_missing(shuffle, expression)))
+        edits += [*named, *(_without_shuffling(site, shuffle, False) if shuffle is not None else ())]
+        needs, imports = [*needs, *more, *_seed_needs(site)], [*site.imports]
+    for arm in arms:
+        text = arm.shared(site, own)
+        edits += [Replace(arm.node, text, (arm.node,))] if text else []
+        needs, imports = [*needs, *arm.needs(site.context)[0]], [*imports, *arm.needs(site.context)[1]]
+    if [arm.node for arm in arms if arm.draws] == [expression]:
+        edits += sampler.inner_reads(site, "sampler", "sampler")
+    return site.change(edits, tuple(dict.fromkeys(needs)), tuple(dict.fromkeys(imports)))
 
 
 def _distributed(site: LoaderCall, name: str, shuffles: bool) -> str:

@@ -5,19 +5,20 @@ from __future__ import annotations
 import ast
 
 from ddpify.edits import Edit, Replace
+from ddpify.facts import library
 from ddpify.facts.manual_batches import size_arguments
-from ddpify.facts.model import NOTHING, Class, Func, New, Value
+from ddpify.facts.model import NOTHING, Class, Func, Lit, New, Value
 from ddpify.facts.runs import Run
 from ddpify.facts.tree import last_name, scope_nodes, walk
-from ddpify.rules.base import Change, Finding
+from ddpify.records import dataclass
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import draws
-from ddpify.rules.data.loader_call import LoaderCall
+from ddpify.rules.data.loader_call import SAMPLER_IMPORT, LoaderCall
 from ddpify.rules.loop import loss
 
 _TORCH = frozenset(f"torch.utils.data.{name}Sampler" for name in ("Random", "SubsetRandom", "WeightedRandom", "Sequential", "Batch"))
 _LISTS = frozenset(("list", "range", "generator", "map", "filter", "zip", "itertools.chain"))
-_FIX = "give each rank every N-th index of the same draw: indices[rank::world_size]"
+FIX = "give each rank every N-th index of the same draw: indices[rank::world_size]"
 _MOST = 10**7  # indices that a rank draws at once
 _ENDLESS = frozenset(("itertools.cycle", "itertools.count"))
 _LAZY = {  # the argument that they go through
@@ -27,21 +28,49 @@ _LAZY = {  # the argument that they go through
 IN_THREADS = frozenset(("threading.Thread", "prefetch_generator.BackgroundGenerator", "concurrent.futures.ThreadPoolExecutor"))
 
 
-def shard(site: LoaderCall, expression: ast.expr) -> Change | Finding:
-    """Give each rank its share of what the sampler draws."""
-    context, value = site.context, site.context.facts.after.value(expression)
-    if site.spread:
-        return site.refuse("the loader's arguments are not written out here, so that no sampler can be added")
-    if problem := differing_draws(site, value):
-        return site.refuse(problem, _FIX, expression)
-    if (finding := site.unbatched()) is not None:
-        return finding
-    divided, needs = site.divided()
-    piece, (more, imports) = key(context, value), forks(context, value)
-    share = f"{site.name(piece)}({alike(context, value)}{site.dropping() if piece == 'rank_sampler' else ''})"
-    share += f" if {site.when} else {{0}}" if site.when else ""
-    edits: list[Edit] = [Replace(expression, share, (expression,)), *divided, *inner_reads(site, "sampler", "sampler")]
-    return site.change(edits, (piece, *needs, *more), imports)
+@dataclass(frozen=True)
+class Arm:
+    """One of the expressions that a sampler is chosen from: it may be none, give each rank its share, or draw for all of them."""
+
+    node: ast.expr
+    may_be_none: bool
+    shares: bool
+    samplers: Value
+
+    @property
+    def draws(self) -> bool:
+        """Whether it may be a sampler that draws for all ranks."""
+        return bool(self.samplers.objs) or not (self.may_be_none or self.shares)
+
+    def shared(self, site: LoaderCall, own: str) -> str:
+        """The template of what gives each rank its share: of what the sampler draws, or `own` where there is none; empty for itself."""
+        piece = key(site.context, self.samplers)
+        ours = f"{site.name(piece)}({alike(site.context, self.samplers)}{site.dropping() if piece == 'rank_sampler' else ''})"
+        tests = [test for test, holds in (("{0} is None", self.may_be_none), ("isinstance({0}, DistributedSampler)", self.shares)) if holds]
+        instead = {"{0} is None": own, "isinstance({0}, DistributedSampler)": "{0}"}
+        if not self.draws:
+            ours = instead[tests.pop()] if tests else "{0}"
+        for test in reversed(tests):
+            ours = f"{instead[test]} if {test} else {ours}"
+        if ours == "{0}" or not site.when:
+            return "" if ours == "{0}" else ours
+        return f"({ours}) if {site.when} else {{0}}" if tests else f"{ours} if {site.when} else {{0}}"
+
+    def needs(self, context: Context) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What the runtime block needs for it, and the imports."""
+        needs, imports = forks(context, self.samplers) if self.draws else ((), ())
+        named = (SAMPLER_IMPORT,) if self.draws and self.shares else ()
+        return ((key(context, self.samplers), *needs) if self.draws else ()), (*imports, *named)
+
+
+def arms(context: Context, expression: ast.expr) -> list[Arm]:
+    """The expressions that a sampler is chosen from, of `one if test else other`; else the expression."""
+    if isinstance(expression, ast.IfExp):
+        return [*arms(context, expression.body), *arms(context, expression.orelse)]
+    value = context.facts.after.value(expression)
+    none = frozenset(o for o in value.objs if isinstance(o, Lit) and o.value is None)
+    sharing = frozenset(o for o in value.instances() if o.path == library.DISTRIBUTED_SAMPLER)
+    return [Arm(expression, bool(none), bool(sharing), Value(value.objs - none - sharing, value.origins))]
 
 
 def differing_draws(site: LoaderCall, value: Value) -> str:

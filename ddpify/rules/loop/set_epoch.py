@@ -16,16 +16,16 @@ import textwrap
 from collections.abc import Iterator
 
 from ddpify.edits import FreshName, InsertBefore, Replace
-from ddpify.facts import batch_source
+from ddpify.facts import batch_source, library
 from ddpify.facts.collect import TrainingLoop, batches_of
 from ddpify.facts.interpret.loops import spelled_out
 from ddpify.facts.model import Call, Like, Lit, Loop, New, ordered
 from ddpify.facts.runs import Run
-from ddpify.facts.tree import structure, walk
+from ddpify.facts.tree import same, structure, walk
 from ddpify.records import dataclass, replace
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof
 from ddpify.rules.context import Context
-from ddpify.rules.data.loader import epoch_of, keeps_order, refused, sampler_name, samplers
+from ddpify.rules.data.loader import epoch_of, keeps_order, refused, sampler_name, samplers, sharded
 from ddpify.rules.loop.fresh import assigned
 from ddpify.rules.loop.last_batch import given_as, given_to
 
@@ -319,9 +319,17 @@ def _loop_over(run: Run, training: TrainingLoop, loader: New) -> ast.For | ast.A
 
 
 def _sets_epoch(context: Context, loader: New) -> bool:
-    run = context.facts.after
-    distributed, given = samplers(context, loader), run.attribute(loader, "sampler").objs | run.attribute(loader, "batch_sampler").objs
-    return any(c.method == "set_epoch" and (c.receiver.objs & distributed or not given) for c in run.trace.calls)
+    """Whether the script sets the epoch of the sampler that a loader has, or will have: by its name, where it is shared out already."""
+    run, mine = context.facts.after, samplers(context, loader) if sharded(context, loader) else frozenset()
+    around = {test for loop in context.facts.loops if loader in loop.loaders for test, _ in loop.backward.tests}
+    for call in (c for c in run.trace.calls if c.method == "set_epoch"):
+        held = call.node.func.value if isinstance(call.node, ast.Call) and isinstance(call.node.func, ast.Attribute) else call.node
+        of_it = isinstance(held, ast.Attribute) and held.attr == "sampler" and loader in run.value(held.value).objs
+        asked = [[*walk(test)] for test, _ in call.tests if test not in around]  # whether there is one: a setting may say so, and not hold
+        sure = all(any(same(n, held) or run.value(n).paths() & library.JOINED for n in nodes) for nodes in asked)
+        if sure and (of_it or call.receiver.objs & mine):
+            return True
+    return False
 
 
 def _advanced(feed: _Feed, loop: ast.For | ast.AsyncFor, placed: set[tuple[ast.AST, str]]) -> Change | Finding | Proof:
