@@ -23,12 +23,12 @@ from collections.abc import Iterator
 from ddpify.facts import library
 from ddpify.facts.collect import TrainingLoop, batches_of
 from ddpify.facts.model import NOTHING, Class, Func, Lit, New, Obj, Value, ordered
-from ddpify.facts.tree import inside, last_name, structure, walk
+from ddpify.facts.tree import inside, last_name, same, structure, walk
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import batch_sampler, loader_factory, loader_uses, resized, sampler, stream
-from ddpify.rules.data.loader_call import POSITIONS, LoaderCall, recipe
+from ddpify.rules.data.loader_call import JOINED, POSITIONS, LoaderCall, recipe
 from ddpify.rules.data.loader_edits import shard
 
 CODE = "DDP301"
@@ -422,7 +422,7 @@ def _made_beside(context: Context, node: ast.AST) -> list[New]:
 
 def trains_where(context: Context, node: ast.AST) -> loader_factory.Condition | None:
     """What tells where a call makes a loader that trains; None where it always does."""
-    loaders, others = [o for o in context.facts.loaders if o.node is node], _made_beside(context, node)
+    loaders, others = [o for o in context.facts.loaders if _edited_call(context, o) is node], _made_beside(context, node)
     return loader_factory.condition(context, node, loaders, others) if isinstance(node, ast.Call) and loaders and others else None
 
 
@@ -523,12 +523,22 @@ def _given_samplers(context: Context, loader: New) -> set[Obj]:
 
 def sharded(context: Context, loader: New) -> bool:
     """Whether a loader gives each rank its share already."""
-    given = _given_samplers(context, loader)
-    if not all(isinstance(o, New) for o in given) or given & samplers(context, loader) not in (given, set()):
+    given, shares = _given_samplers(context, loader), samplers(context, loader)
+    some = {o for o in given if isinstance(o, New)}
+    if (some != given and not _none_for_others(context, loader)) or (shares and shares != some):
         return False  # as where a flag asks for several processes
     data = context.facts.after.attribute(loader, "dataset").instances()
     is_a = context.facts.after.interpreter.is_a
-    return bool(samplers(context, loader)) or any(is_a(o, stream.ITERABLE) and _reads_rank(context, o) for o in data)
+    return bool(shares) or any(is_a(o, stream.ITERABLE) and _reads_rank(context, o) for o in data)
+
+
+def _none_for_others(context: Context, loader: New) -> bool:
+    """Whether it is the loaders made beside one that trains which are given no sampler: `sampler=... if training else None`."""
+    node = _edited_call(context, loader)
+    given, only = argument(node, 3, "sampler") if isinstance(node, ast.Call) else None, trains_where(context, node)
+    if only is None or not isinstance(given, ast.IfExp):
+        return False
+    return any(same(given.test, ast.parse(text, mode="eval").body) for text in (only.text, f"{JOINED} and {only.text}"))
 
 
 def read_in_parts(context: Context, loader: New) -> bool:

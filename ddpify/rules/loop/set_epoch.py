@@ -320,11 +320,13 @@ def _loop_over(run: Run, training: TrainingLoop, loader: New) -> ast.For | ast.A
 
 def _sets_epoch(context: Context, loader: New) -> bool:
     """Whether the script sets the epoch of the sampler that a loader has, or will have: by its name, where it is shared out already."""
-    run, mine = context.facts.after, samplers(context, loader) if sharded(context, loader) else frozenset()
+    run, shared = context.facts.after, sharded(context, loader)
+    mine = samplers(context, loader) if shared else frozenset()
+    given = run.attribute(loader, "sampler").instances() | run.attribute(loader, "batch_sampler").instances()
     around = {test for loop in context.facts.loops if loader in loop.loaders for test, _ in loop.backward.tests}
     for call in (c for c in run.trace.calls if c.method == "set_epoch"):
         held = call.node.func.value if isinstance(call.node, ast.Call) and isinstance(call.node.func, ast.Attribute) else call.node
-        of_it = isinstance(held, ast.Attribute) and held.attr == "sampler" and loader in run.value(held.value).objs
+        of_it = (shared or not given) and isinstance(held, ast.Attribute) and loader in run.value(held.value).objs
         asked = [[*walk(test)] for test, _ in call.tests if test not in around]  # whether there is one: a setting may say so, and not hold
         sure = all(any(same(n, held) or run.value(n).paths() & library.JOINED for n in nodes) for nodes in asked)
         if sure and (of_it or call.receiver.objs & mine):
