@@ -1718,6 +1718,9 @@ EXAMPLES: dict[str, Shown] = {**PRECISION, **PROCESSES, **COMMENTS, **DATA, **OU
 
 # the scripts of the tables that show further messages
 FROM_TABLES = (
+    "a learning rate times the number of ranks",
+    "a split drawn by ranks that are seeded apart",
+    "an evaluation that is shared out where there are several ranks",
     "a score of the first batch of a loader that trains",
     "a data set that loses samples from epoch to epoch",
     "a hook on a parameter that draws",

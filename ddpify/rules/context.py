@@ -409,8 +409,8 @@ class Context:
         return frozenset(out)
 
     def divided(self, size: ast.expr, otherwise: str = "") -> tuple[list[Edit], tuple[str, ...]]:
-        """The edits that make a batch size this rank's share of it, and what they need; none where each rank has a batch of its own."""
-        if self.options.batch_size == "per-rank":
+        """The edits that make a batch size this rank's share of it, and what they need; none where it has one already."""
+        if self.options.batch_size == "per-rank" or self.facts.after.value(size).of_kind("world"):
             return [], ()
         return [Replace(size, f"{self.names['per_rank']}({{0}}){otherwise}", (size,))], ("per_rank",)
 

@@ -11,7 +11,7 @@ from ddpify.facts.interpret.settings import known_if
 from ddpify.facts.interpret.state import Interpreter, State
 from ddpify.facts.model import NOTHING, Class, Decision, Ext, Func, Known, Lit, Method, New, Obj, Tup, Value, join, origins_of
 from ddpify.facts.origins import Origin, of_kind, only, without
-from ddpify.facts.tree import same, walk
+from ddpify.facts.tree import last_name, same, walk
 
 _VARYING = ("index", "batch", "whole", "drawn", "random", "decided", "kept")
 _CONTAINERS = frozenset(("list", "tuple", "dict"))
@@ -130,8 +130,10 @@ def truth(run: Interpreter, node: ast.expr) -> bool | None:
         return False
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "hasattr") and len(node.args) == 2:
         return _wrapped_test(run, node)
-    if isinstance(node, ast.Call) and run.trace.values.get(node.func, NOTHING).paths() & library.JOINED:
-        return True  # once the script is converted
+    if isinstance(node, ast.Call) and (joined := _asks_for_group(run, node)) is not None:
+        return joined
+    if isinstance(node, ast.Compare) and (several := _asks_for_ranks(run, node)) is not None:
+        return several
     if isinstance(node, ast.Call) and "torch.is_grad_enabled" in run.trace.values.get(node.func, NOTHING).paths():
         return not run.no_grad
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
@@ -160,6 +162,30 @@ def truth(run: Interpreter, node: ast.expr) -> bool | None:
             if none or isinstance(only, (New, Func, Class, Tup)):
                 return none if isinstance(node.ops[0], ast.Is) else not none
     return None
+
+
+def _asks_for_group(run: Interpreter, node: ast.Call) -> bool | None:
+    """Whether there is a process group, as there is once a script is converted: what torch says, or a function that asks it."""
+    func = run.trace.values.get(node.func, NOTHING)
+    if func.paths() & library.JOINED:
+        return True
+    inside = (n for o in func.objs if isinstance(o, Func) for n in walk(o.node) if isinstance(n, ast.Call))
+    said = {o.value for o in run.trace.values.get(node, NOTHING).objs if isinstance(o, Lit)}
+    if len(func.objs) != 1 or not any(run.trace.values.get(n.func, NOTHING).paths() & library.JOINED for n in inside):
+        return None
+    return said == {True} if said in ({True}, {False}) and len(run.trace.values[node].objs) == 1 else None
+
+
+def _asks_for_ranks(run: Interpreter, node: ast.Compare) -> bool | None:
+    """Whether there are several ranks, as there may be once a script is converted: `world_size > 1`, `local_rank != -1`."""
+    left, bound = run.trace.values.get(node.left, NOTHING), literal(run.trace.values.get(node.comparators[0], NOTHING))
+    kinds = {o.kind for o in left.origins}
+    if len(node.ops) > 1 or kinds not in ({"world"}, {"rank"}) or type(bound) is not int:
+        return None
+    least, op = 2 if kinds == {"world"} else 0, node.ops[0]
+    if isinstance(op, (ast.GtE, ast.Lt)):
+        return isinstance(op, ast.GtE) if least >= bound else None
+    return isinstance(op, (ast.Gt, ast.NotEq)) if least > bound and isinstance(op, (ast.Gt, ast.NotEq, ast.Eq, ast.LtE)) else None
 
 
 def known_flag(run: Interpreter, node: ast.expr, settings: bool = False) -> bool | None:
@@ -354,7 +380,7 @@ def _as_answered(run: Interpreter, test: ast.expr, part: ast.expr, taken: bool) 
 def evaluate_boolop(run: Interpreter, node: ast.BoolOp) -> Value:
     """`a and b`: any of the operands."""
     value = join([run.expression(v) for v in node.values])
-    asks = all(isinstance(v, ast.Call) and isinstance(v.func, ast.Name) and v.func.id == "isinstance" for v in node.values)
+    asks = all(isinstance(v, ast.Call) and (last_name(v.func) == "isinstance" or _asks_for_group(run, v)) for v in node.values)
     return is_known(run, node, value) if asks else value
 
 

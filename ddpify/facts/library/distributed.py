@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 
 from ddpify.facts.library.flow import agreed, whole
-from ddpify.facts.library.paths import AGREEING
+from ddpify.facts.library.paths import AGREEING, JOINED
 from ddpify.facts.library.row import Rule, Use
-from ddpify.facts.model import NOTHING, New, Value
+from ddpify.facts.model import NOTHING, Lit, New, Value
 from ddpify.facts.origins import Origin
 
 
@@ -48,6 +48,7 @@ def _gathered(use: Use) -> Value:
 
 
 ROWS: dict[str, Rule] = {
+    **dict.fromkeys(JOINED, lambda use: Value(frozenset((Lit(True),)), frozenset((Origin("literal", use.node),)))),
     "torch.distributed.get_rank": lambda use: Value(frozenset(), frozenset((Origin("rank"),))),
     "torch.distributed.get_world_size": lambda use: Value(frozenset(), frozenset((Origin("world"),))),
     **dict.fromkeys(AGREEING, _made_equal),

@@ -99,6 +99,16 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             yield _given_sampler(context, node)
     yield from _loops(context)
     yield from _replicated_loops(context)
+    yield from _in_shares(context)
+
+
+def _in_shares(context: Context) -> Iterator[Finding]:
+    """The loaders of evaluation that the script gives a DistributedSampler where there are several ranks."""
+    why = "with this loader each rank evaluates a share of the data, filled up with repeated samples: numbers of it are not those of all"
+    for loader in ordered(_others(context)):
+        given = context.facts.after.attribute(loader, "sampler").objs
+        if given and all(getattr(o, "path", "") == library.DISTRIBUTED_SAMPLER for o in given) and isinstance(loader.node, ast.Call):
+            yield context.manual(CODE, loader.node, why, "give it no sampler: every rank then evaluates all of it", level=Safety.REVIEW)
 
 
 def _given_sampler(context: Context, node: ast.Call) -> Change:

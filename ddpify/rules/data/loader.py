@@ -401,7 +401,10 @@ def _loader_changes(context: Context, node: ast.AST, loaders: list[New]) -> Iter
     facts = context.facts
     obligations = tuple(dict.fromkeys(Obligation("inputs", loader.node) for loader in loaders))
     if all(sharded(context, loader) for loader in loaders):
-        yield from map(Proof, obligations)
+        undivided = isinstance(node, ast.Call) and facts.is_edited(node) and _in_full_batches(context, loaders)
+        site = LoaderCall(context, node, obligations) if undivided and isinstance(node, ast.Call) else None
+        edits, needs = site.divided() if site is not None and site.argument("batch_size") is not None else ([], [])
+        yield from [site.change(edits, needs)] if site is not None and edits else map(Proof, obligations)
         return
     problem, only = _obstacle(context, node, loaders), loader_factory.Condition("")
     if not problem and (others := _made_beside(context, node)) and isinstance(node, ast.Call):
@@ -413,6 +416,12 @@ def _loader_changes(context: Context, node: ast.AST, loaders: list[New]) -> Iter
     else:
         joined = not facts.in_main(node) and facts.project.is_shared(facts.tree_of(node).name)
         yield shard(LoaderCall(context, node, obligations, only.text, only.edits, joined))
+
+
+def _in_full_batches(context: Context, loaders: list[New]) -> bool:
+    """Whether loaders that give each rank its share of the data have the number of ranks nowhere in the size of their batches."""
+    sizes = [context.facts.after.attribute(loader, "batch_size") for loader in loaders]
+    return context.options.batch_size == "global" and not any(size.of_kind("world") for size in sizes)
 
 
 def _made_beside(context: Context, node: ast.AST) -> list[New]:

@@ -53,12 +53,23 @@ _SCHEDULES = {"OneCycleLR": (("max_lr", 1),), "CyclicLR": (("base_lr", 1), ("max
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Multiply every learning rate that is given as a number."""
     if context.options.scale_lr == "none":
+        yield from _growing(context)
         return
     for optimizer in ordered(context.facts.optimizers):
         if isinstance(optimizer.node, ast.Call):
             yield from _initial_rate(context, optimizer, optimizer.node)
     for rate in (*_of_groups(context), *_of_schedules(context), *_of_statements(context)):
         yield from _scaled(context, rate)
+
+
+def _growing(context: Context) -> Iterator[Finding]:
+    """The rates that the script multiplies by the number of ranks, as there will be, while the batch of all ranks stays as large."""
+    made = [argument(o.node, 1, "lr") for o in ordered(context.facts.optimizers) if isinstance(o.node, ast.Call)]
+    why = "this learning rate depends on the number of ranks, while the batch of all ranks stays as large as it was"
+    fix = "leave the number of ranks out, or convert with --batch-size per-rank"
+    for rate in (*(r for r in made if r is not None), *_of_groups(context), *_of_schedules(context), *_of_statements(context)):
+        if context.options.batch_size == "global" and context.facts.after.value(rate).of_kind("world"):
+            yield context.manual(CODE, rate, why, fix, level=Safety.REVIEW)
 
 
 def _of_groups(context: Context) -> Iterator[ast.expr]:

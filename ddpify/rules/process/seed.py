@@ -232,7 +232,16 @@ def _seeded(context: Context, seed: str, draw: Call) -> bool:
     """Whether a generator has been seeded by the script when something is drawn, whatever it was asked to do."""
     tests = {node for node, _ in draw.tests}
     calls = [c for path in (seed, *library.SEEDS_ALL) for c in context.facts.after.calls_of(path)]
-    return any(c.order < draw.order and all(node in tests or is_main_test(node) for node, _ in c.tests) for c in calls)
+    before = [c for c in calls if c.order < draw.order and all(node in tests or is_main_test(node) for node, _ in c.tests)]
+    return bool(before) and _apart(context, draw) not in before
+
+
+def _apart(context: Context, draw: Call) -> Call | None:
+    """What seeds torch last before something is drawn, where it gives each rank a seed of its own."""
+    calls = [c for path in (_SEEDS["torch"], *library.SEEDS_ALL) for c in context.facts.after.calls_of(path) if c.order < draw.order]
+    last = max(calls, key=lambda c: c.order, default=None)
+    on_some = last is not None and any(value.of_kind("rank") for _, value in last.tests)  # as this rule has it
+    return last if last is not None and not on_some and any(v.of_kind("rank") for v in last.args) else None
 
 
 def _drawn_and_copied(context: Context, call: Call, again: bool = False) -> set[New]:
@@ -310,6 +319,9 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     yield from _undisclosed(context)
     drawn_by_hand = any(o.path == batch_source.DRAW for o in context.facts.feeding)  # what one rank draws, the others must not
     unshared = unseeded(context)
+    if apart := [(call, seed) for call, _ in unshared if (seed := _apart(context, call)) is not None]:
+        yield _seeded_apart(context, *apart[0])
+        unshared = [(call, root) for call, root in unshared if _apart(context, call) is None]
     if unshared and not any("agree_on_seed" in c.method for c in run.trace.calls):
         yield _from_rank_zero(context, unshared)
     paths = _OTHER_SEEDS.union(_SEEDS.values()) if drawn_by_hand else frozenset(_SEEDS.values())
@@ -319,6 +331,13 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     yield from set_order.sort_sets(context, CODE)
     if not any(argument.of_kind("rank") for c in seeds for argument in c.args):
         yield from _reseeded(context, seeds, [root for _, root in unshared], restored)
+
+
+def _seeded_apart(context: Context, draw: Call, seed: Call) -> Finding:
+    """The finding for what is drawn by each rank for itself, and read by all of them as if it were one."""
+    node = next((n for n in (draw.node, *draw.stack) if context.facts.is_edited(n)), seed.node)
+    why = "this is drawn by each rank for itself, since its seed is another on each rank, where all of them must have the same"
+    return context.manual(CODE, node, why, "seed all ranks alike until training begins, and apart from there on", level=Safety.REVIEW)
 
 
 def _from_rank_zero(context: Context, unshared: list[tuple[Call, str]]) -> Change:
