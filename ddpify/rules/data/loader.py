@@ -419,9 +419,10 @@ def _loader_changes(context: Context, node: ast.AST, loaders: list[New]) -> Iter
 
 
 def _in_full_batches(context: Context, loaders: list[New]) -> bool:
-    """Whether loaders that give each rank its share of the data have the number of ranks nowhere in the size of their batches."""
+    """Whether loaders with a DistributedSampler have batches whose size has nothing to do with the number of ranks."""
     sizes = [context.facts.after.attribute(loader, "batch_size") for loader in loaders]
-    return context.options.batch_size == "global" and not any(size.of_kind("world") for size in sizes)
+    torchs = all(o.path == library.DISTRIBUTED_SAMPLER for loader in loaders for o in samplers(context, loader))
+    return context.options.batch_size == "global" and torchs and not any(size.of_kind("world") for size in sizes)
 
 
 def _made_beside(context: Context, node: ast.AST) -> list[New]:
