@@ -106,8 +106,9 @@ def _in_shares(context: Context) -> Iterator[Finding]:
     """The loaders of evaluation that the script gives a DistributedSampler where there are several ranks."""
     why = "with this loader each rank evaluates a share of the data, filled up with repeated samples: numbers of it are not those of all"
     for loader in ordered(_others(context)):
-        given = context.facts.after.attribute(loader, "sampler").objs
-        if given and all(getattr(o, "path", "") == library.DISTRIBUTED_SAMPLER for o in given) and isinstance(loader.node, ast.Call):
+        given = argument(loader.node, 3, "sampler") if isinstance(loader.node, ast.Call) else None
+        samplers = context.facts.after.value(given).objs if given is not None else frozenset()
+        if samplers and all(getattr(o, "path", "") == library.DISTRIBUTED_SAMPLER for o in samplers):
             yield context.manual(CODE, loader.node, why, "give it no sampler: every rank then evaluates all of it", level=Safety.REVIEW)
 
 
