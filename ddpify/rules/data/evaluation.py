@@ -105,9 +105,11 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
 def _in_shares(context: Context) -> Iterator[Finding]:
     """The loaders of evaluation that the script gives a DistributedSampler where there are several ranks."""
     why = "with this loader each rank evaluates a share of the data, filled up with repeated samples: numbers of it are not those of all"
-    for loader in ordered(_others(context)):
+    run, drawn = context.facts.after, {o for _, over in _evaluations(context) for o in over}
+    drawn |= {o for n in context.tree.of(ast.comprehension) for o in run.value(n.iter).instances()}
+    for loader in ordered(_others(context) & drawn):
         given = argument(loader.node, 3, "sampler") if isinstance(loader.node, ast.Call) else None
-        samplers = context.facts.after.value(given).objs if given is not None else frozenset()
+        samplers = run.value(given).objs if given is not None else frozenset()
         if samplers and all(getattr(o, "path", "") == library.DISTRIBUTED_SAMPLER for o in samplers):
             yield context.manual(CODE, loader.node, why, "give it no sampler: every rank then evaluates all of it", level=Safety.REVIEW)
 

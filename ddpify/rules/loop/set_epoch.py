@@ -323,11 +323,12 @@ def _sets_epoch(context: Context, loader: New) -> bool:
     run, shared = context.facts.after, sharded(context, loader)
     mine = samplers(context, loader) if shared else frozenset()
     given = run.attribute(loader, "sampler").instances() | run.attribute(loader, "batch_sampler").instances()
-    around = {test for loop in context.facts.loops if loader in loop.loaders for test, _ in loop.backward.tests}
+    trained = (loop.backward for loop in context.facts.loops if loader in loop.loaders)
+    around = {test for call in (*trained, *run.calls(loader.node)) for test, _ in call.tests}
     for call in (c for c in run.trace.calls if c.method == "set_epoch"):
         held = call.node.func.value if isinstance(call.node, ast.Call) and isinstance(call.node.func, ast.Attribute) else call.node
         of_it = (shared or not given) and isinstance(held, ast.Attribute) and loader in run.value(held.value).objs
-        asked = [[*walk(test)] for test, _ in call.tests if test not in around]  # whether there is one: a setting may say so, and not hold
+        asked = [walk(test) for test, _ in call.tests if test not in around]  # a setting need not hold
         sure = all(any(same(n, held) or run.value(n).paths() & library.JOINED for n in nodes) for nodes in asked)
         if sure and (of_it or call.receiver.objs & mine):
             return True
