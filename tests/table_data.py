@@ -668,3 +668,21 @@ SCRIPTS["a data set that loses samples from epoch to epoch"] = Script(_HELD.form
 SCRIPTS["a data set that gets samples from epoch to epoch"] = Script(_HELD.format(change="held.order.append(epoch)"), told=("DDP301",))
 SCRIPTS["a data set in an order of each epoch"] = Script(_HELD.format(change="held.order = torch.randperm(40).tolist()"))
 SCRIPTS["a data set in its order again"] = Script(_HELD.format(change="held.order = sorted(held.order)"))
+SCRIPTS["rows of a sparse matrix"] = Script(
+    """
+    import numpy as np
+    from scipy import sparse
+
+    held, order = sparse.csr_matrix(x[:40].numpy()), list(range(40))
+    net = nn.Linear(8, 8)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        np.random.shuffle(order)
+        for at in range(0, 40, 8):
+            rows = torch.Tensor(held[order[at : at + 8]].toarray())
+            loss = -torch.mean(torch.sum(F.log_softmax(net(rows), 1) * rows, -1))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """
+)

@@ -4642,3 +4642,21 @@ SCRIPTS |= {
         files={"rows.py": "def read(x, y):\n    print(len(x), 'rows')\n    return x[:40], y[:40]\n"},
     ),
 }
+SCRIPTS["folders that are named after numbers drawn at random, made by a path's own method"] = Script(
+    """
+    from pathlib import Path
+
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+            optimizer.zero_grad()
+            loss = F.cross_entropy(net(rows), kinds)
+            loss.backward()
+            optimizer.step()
+        Path("out", f"{torch.rand(()).item():.6f}").mkdir(parents=True, exist_ok=True)
+    if os.path.isdir("out"):
+        print("folders", len(os.listdir("out")))
+    """,
+    same=("folders",),
+)

@@ -3582,3 +3582,87 @@ SCRIPTS["a loss that is given a total as its gradient"] = Script(
     """,
     told=("DDP402",),
 )
+SCRIPTS["sizes that are unpacked behind a star or before it"] = Script(
+    """
+    net = nn.Linear(4, 3)
+    aims = x[:40, :6].reshape(40, 2, 3)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, wanted in DataLoader(TensorDataset(x[:40].view(40, 2, 4), aims), batch_size=8, shuffle=True):
+            samples, steps, *rest = rows.shape
+            *_, width = wanted.shape
+            loss = F.mse_loss(net(rows), wanted, reduction="sum") / (steps * width)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """
+)
+SCRIPTS["places that are chosen in each sample, of sizes that are unpacked behind a star"] = Script(
+    """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed, self.back = nn.Linear(2, 6), nn.Linear(6, 2)
+
+        def forward(self, rows):
+            samples, steps, *_ = rows.shape
+            order = rows[:, :, 0].argsort(dim=-1)
+            hidden, places = order[:, : steps // 2], torch.arange(samples)[:, None]
+            return F.mse_loss(self.back(self.embed(rows)[places, hidden]), rows[places, hidden])
+
+
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for (rows,) in DataLoader(TensorDataset(x[:40].view(40, 4, 2)), batch_size=8, shuffle=True):
+            loss = net(rows)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """
+)
+SCRIPTS["data of nobody knows how many dimensions, as a tensor"] = Script(
+    """
+    import numpy as np
+
+    np.savez("all.npz", x=x[:40].numpy())
+    held = np.load("all.npz")["x"]
+    net = nn.Linear(8, 8)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for (rows,) in DataLoader(TensorDataset(torch.Tensor(held)), batch_size=8, shuffle=True):
+            loss = (net(rows) - rows).pow(2).sum(-1).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """
+)
+SCRIPTS["the states of a network's layers, one above another"] = Script(
+    """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.cells = nn.ModuleList([nn.Linear(8, 6), nn.Linear(12, 6)])
+            self.out = nn.Linear(6, 2)
+
+        def forward(self, rows):
+            states = torch.stack([torch.zeros(len(rows), 6) for _ in self.cells], dim=0)
+            for n in range(2):
+                state, seen = states[n], []
+                for t in range(rows.shape[1]):
+                    state = torch.tanh(self.cells[n](torch.cat((rows[:, t, :], state), dim=-1)))
+                    seen.append(state)
+                rows = torch.stack(seen, dim=1)
+            return self.out(rows[:, -1, :])
+
+
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in DataLoader(TensorDataset(x[:40].view(40, 4, 2), y[:40]), batch_size=8, shuffle=True):
+            loss = F.cross_entropy(net(rows), kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """
+)

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from scipy.sparse import coo_array
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from transfer_samples import (
     EINOPS,
@@ -278,6 +279,8 @@ def functions(name: str) -> list[Spelling]:
             out.append(Spelling(f"Tensor.{name}", lambda x: getattr(x, name), claimed, calls))
     if name == "from_numpy":
         return [Spelling("torch.from_numpy", lambda x: torch.from_numpy(x.numpy()), claimed, calls)]
+    if name in ("toarray", "todense"):
+        return [Spelling(f"sparse.{name}", lambda x: getattr(coo_array(x.numpy()), name)(), claimed, calls)]
     if not out and hasattr(np, name):
         of_numpy = getattr(np, name)
         out.append(Spelling(f"numpy.{name}", lambda *a, **k: of_numpy(*a, **k), claimed, calls))

@@ -91,7 +91,8 @@ def _entry(run: Interpreter, base: Value, index: Value, node: ast.Subscript, ori
         if part is not None:
             return Value(frozenset(), origins | part.origins, part.scale, part.shape)
     other_sample = index.of_kind("places") and isinstance(node.slice, ast.BinOp)  # `x[i - 1]`, in a loop over the samples
-    if (_is_drawn(base, index) or index.of_kind("index")) and not base.of_kind("forward") and not other_sample:
+    of_samples = base.shape is None or base.shape.axis == 0  # else the number of a layer or step, before that of the sample
+    if (_is_drawn(base, index) or index.of_kind("index")) and not base.of_kind("forward") and not other_sample and of_samples:
         return Value(frozenset(), origins, base.scale, base.shape)
     if unknown and index.of_kind("batch") and not index.objs and not other_sample:
         return Value(frozenset(), origins | {Origin("reordered", node)}, base.scale, base.shape)
@@ -240,14 +241,21 @@ def _is_zero(value: Value) -> bool:
     return any(isinstance(o, Lit) and o.value == 0 for o in value.objs)
 
 
-def unpacked(run: Interpreter, value: Value, n: int, node: ast.AST) -> list[Value] | None:
-    """The parts of `a, b = x`: of the sizes of a tensor, of several tensors, or of one along its first dimension; None of anything else."""
+def unpacked(run: Interpreter, value: Value, n: int, node: ast.AST, star: int | None = None) -> list[Value] | None:
+    """The parts of `a, b = x`: of the sizes of a tensor, of several tensors, or of one along its first dimension; None of anything else.
+
+    Of sizes, the part `star` may be any number of them: `a, *b, c = x.shape`.
+    """
     shape = value.shape
     if shape is not None and n > 1 and _are_sizes(value):
         if shape.base is not None:
-            run.claims.note("shown", shape.base, n - shape.dims)
+            run.claims.note("shown", shape.base, n - (star is not None) - shape.dims)
         lengths = Value(frozenset(), value.origins)
-        return [Value(frozenset(), value.origins, value.scale) if i == shape.axis else lengths for i in range(n)]
+        out = [Value(frozenset(), value.origins, value.scale) if i == shape.axis else lengths for i in range(n if star is None else star)]
+        if star is not None:
+            out.append(lengths if shape.axis < star else Value(frozenset(), value.origins, value.scale, Shape(node, 0, shape.axis - star)))
+            out += [length(run, value, just(Lit(i - n)), node) for i in range(star + 1, n)]
+        return out
     if value.scale not in ROWS or value.objs:
         return None
     if shape is None or shape.several is None or shape.several:

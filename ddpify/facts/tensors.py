@@ -340,7 +340,7 @@ def made(run: Interpreter, name: str, node: ast.AST, args: list[Value], keywords
     tuples = [a for a in args if _is_listed(a)]
     if name.endswith("_like"):
         return function(run, name, node, args, keywords, origins)
-    if any(a.scale in ROWS for a in args) or (name.endswith("Tensor") and tuples):
+    if any(a.scale in ROWS for a in args) or (name.endswith("Tensor") and (tuples or (len(args) == 1 and not _may_be_size(args[0])))):
         return function(run, "as_tensor", node, args, keywords, origins)
     if name in ("arange", "linspace", "logspace", "eye"):
         return function(run, name, node, args, {}, origins)
@@ -349,6 +349,11 @@ def made(run: Interpreter, name: str, node: ast.AST, args: list[Value], keywords
         sizes = tuples[:1] or args[2:] or args[: name == "full"]
     like = "zeros" if name in ("ones", "zeros") or (name == "full" and all(a.shape is None for a in args)) else "empty"
     return function(run, like, node, sizes or args, {}, origins)
+
+
+def _may_be_size(value: Value) -> bool:
+    """Whether a value is known to be a number or a size, and no data."""
+    return value.scale == "count" or value.shape is not None or any(isinstance(o, Lit) for o in value.objs)
 
 
 def _is_listed(value: Value) -> bool:

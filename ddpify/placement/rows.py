@@ -25,7 +25,7 @@ _ELEMENTWISE = """
 """.split()
 _KEPT = """
     to cuda cpu float double half bfloat16 type type_as detach clone contiguous requires_grad_ pin_memory item tolist numpy astype copy
-    share_memory_ to_dense float16 float32 float64 ascontiguousarray
+    share_memory_ to_dense toarray todense float16 float32 float64 ascontiguousarray
 """.split()
 _OF_DATA = "as_tensor from_numpy asarray array tensor".split()
 _ROUNDED = "int long short byte int8 int16 int32 int64 uint8".split()

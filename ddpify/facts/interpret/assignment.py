@@ -425,6 +425,8 @@ def unpack(run: Interpreter, value: Value, targets: list[ast.expr]) -> list[Valu
         elif obj is None and star is not None and value.shape is not None and value.scale in ROWS and value.shape.several is not False:
             parts = tensor_entries.unpacked(run, value, len(targets), targets[0]) or []
             parts[star] = Value(frozenset(), value.origins, value.scale, value.shape._replace(several=True))
+        elif obj is None and value.scale == "count" and star is not None and value.shape is not None and len(targets) > 1:
+            parts = tensor_entries.unpacked(run, value, len(targets), targets[0], star) or []
         elif obj is None and value.scale == "count" and star is None and len(targets) > 1:
             length = library.agreed(Value(frozenset(), value.origins))
             parts = [value, *(length for _ in targets[1:])]

@@ -144,7 +144,7 @@ def _folder(context: Context, guards: Guards, node: ast.Call) -> Iterator[Change
     tree, paths = context.tree, context.facts.after.value(node.func).paths()
     if _in_turns(context, node):
         return
-    if paths & _FOLDERS and _momentary(context, node):
+    if _momentary(context, node):
         statement = tree.statement(node)
         why = "only rank 0 creates this folder, since only rank 0 has its name"
         yield Change(CODE, why, tree.shown, statement, (Under(statement, f"if {context.names['rank']} == 0"),))
@@ -226,7 +226,8 @@ def _catches(context: Context, kind: ast.expr) -> bool:
 
 def _momentary(context: Context, node: ast.Call) -> bool:
     """Whether a folder's name comes from the clock or from chance, in a statement of its own that is not guarded yet."""
-    statement, path = context.tree.statement(node), node.args[0] if node.args else None
+    statement, method = context.tree.statement(node), node.func.value if isinstance(node.func, ast.Attribute) else None
+    path = method if not context.facts.after.value(node.func).paths() else node.args[0] if node.args else None
     if path is None or not isinstance(statement, ast.Expr) or statement.value is not node or guards_of(context).guarded(node):
         return False
     agreed, run = context.once(run_names.common_names).statements, context.facts.after

@@ -56,7 +56,7 @@ def is_needed(context: Context, touch: Touch) -> bool:
     if guards_of(context).guarded_call(touch.call.node, touch.call.stack):
         return False
     statement = tree.statement(touch.call.node) if context.facts.is_edited(touch.call.node) else None
-    alone = isinstance(statement, ast.Expr) and statement.value is touch.call.node and bool(touch.call.func.paths())
+    alone = isinstance(statement, ast.Expr) and statement.value is touch.call.node
     return touch.kind != "make" or not alone
 
 
