@@ -2,6 +2,8 @@
 
 from scripts import Script
 
+from ddpify import Options
+
 _PAIRS = """\
 import torch
 
@@ -3665,4 +3667,34 @@ SCRIPTS["the states of a network's layers, one above another"] = Script(
             loss.backward()
             optimizer.step()
     """
+)
+SCRIPTS["features of several layers, in another order and without the first"] = Script(
+    """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = nn.ModuleList([nn.Linear(8, 8) for _ in range(3)])
+
+        def forward(self, rows):
+            found = []
+            for layer in self.layers:
+                rows = torch.tanh(layer(rows))
+                found.append(rows)
+            return found
+
+
+    net, guide = Net(), Net().eval()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for (rows,) in DataLoader(TensorDataset(x[:40]), batch_size=8, shuffle=True):
+            with torch.no_grad():
+                wanted = guide(rows)[1:]
+            loss = 0
+            for mine, other in zip(net(rows)[::-1][1:], wanted):
+                loss = loss + F.mse_loss(mine, other)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """,
+    options=Options(whole_batches="never"),
 )

@@ -2048,3 +2048,33 @@ SCRIPTS["the inside of copies, where a flag asks for several devices"] = Script(
     ("net", "average"),
     ("--parallel",),
 )
+SCRIPTS["a function that evaluates the model before the wrap where an option asks for it, and the wrapped one later"] = Script(
+    """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--test", action="store_true")
+    args = parser.parse_args()
+    net = nn.Sequential(nn.Linear(8, 6), nn.BatchNorm1d(6), nn.Linear(6, 2)).eval()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+    def test(loader):
+        right = 0
+        for rows, kinds in loader:
+            with torch.no_grad():
+                right += (net(rows).argmax(1) == kinds).sum().item()
+        return right
+
+    held = DataLoader(TensorDataset(x[40:], y[40:]), batch_size=4)
+    if args.test:
+        net.load_state_dict(torch.load("net.pt"))
+        print("right", test(held))
+        exit()
+    for epoch in range(3):
+        for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+            loss = F.cross_entropy(net(rows), kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        print("right", test(held))
+    """,
+    same=("right",),
+)

@@ -45,7 +45,9 @@ def item(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Va
 
 
 def _some_of_several(run: Interpreter, base: Value, part: ast.Slice) -> Value | None:
-    """`features[2:]` of what may be a tuple of tensors, and is not used as one tensor; None of anything else."""
+    """`features[2:]` of what may be a tuple of tensors, and is not used as one tensor, or is known to be several; None of anything else."""
+    if base.scale in ROWS and base.shape is not None and base.shape.several and not base.objs:
+        return base
     lower = [o.value for o in run.trace.values.get(part.lower, NOTHING).objs if isinstance(o, Lit)] if part.lower is not None else []
     if part.upper is not None or part.step is not None or len(lower) != 1 or type(lower[0]) is not int or lower[0] < 1:
         return None

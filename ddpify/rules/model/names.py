@@ -238,10 +238,12 @@ def _call(context: Context, node: ast.Call) -> Iterator[Change | Finding]:
         yield _model_of(context, node.args[0], node.args[0], "this asks for the class of the model, not of its wrapper")
     if node in context.training or not run.calls(node):
         return
-    if isinstance(node.func, ast.Attribute) and node.func.attr == "forward" and facts.wrapped(run.value(node.func.value)):
-        yield _model_of(context, node, node.func.value, _EVALUATION)
-    if facts.wrapped(run.value(node.func)):
-        yield _model_of(context, node, node.func, _EVALUATION)
+    called = node.func.value if isinstance(node.func, ast.Attribute) and node.func.attr == "forward" else node.func
+    wrapped = facts.wrapped(run.value(called))
+    if wrapped:
+        yield _model_of(context, node, called, _EVALUATION)
+    elif wrapped is None:
+        yield _either(context, called)
 
 
 def _saved_wrapped(context: Context) -> Iterator[Finding]:
