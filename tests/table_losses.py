@@ -3690,7 +3690,7 @@ SCRIPTS["features of several layers, in another order and without the first"] = 
             with torch.no_grad():
                 wanted = guide(rows)[1:]
             loss = 0
-            for mine, other in zip(net(rows)[::-1][1:], wanted):
+            for mine, other in zip(net(rows)[1:][::-1], wanted[::-1]):
                 loss = loss + F.mse_loss(mine, other)
             optimizer.zero_grad()
             loss.backward()
