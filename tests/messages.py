@@ -1722,6 +1722,7 @@ FROM_TABLES = (
     "a split drawn by ranks that are seeded apart",
     "an evaluation that is shared out where there are several ranks",
     "a score of the first batch of a loader that trains",
+    "what a model gets right of the loader that trains it",
     "a data set that loses samples from epoch to epoch",
     "a hook on a parameter that draws",
     "a hook on what is accumulated",

@@ -4858,3 +4858,22 @@ SCRIPTS["a stop where a list holds something, and a score gets worse"] = Script(
     """,
     same=("rate",),
 )
+SCRIPTS["what a model gets right of the loader that trains it"] = Script(
+    """
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+    for epoch in range(3):
+        for rows, kinds in loader:
+            loss = F.cross_entropy(net(rows), kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    right = []
+    for rows, kinds in loader:
+        with torch.no_grad():
+            right.append((net(rows).argmax(1) == kinds).double())
+    print(f"right {torch.cat(right).mean().item():.6f}")
+    """,
+    same=("right",),
+)

@@ -136,7 +136,8 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             continue
         for item in _reduce(context, node):
             noted |= isinstance(item, Finding) and item.level is Safety.NOTE
-            yield item
+            twice = isinstance(item, Change) and node not in context.facts.training_loops and _repeats_samples(context, node)
+            yield replace(item, why=_TWICE, level=Safety.NOTE) if twice and isinstance(item, Change) else item
     yield from _hidden(context, [node for node in seen if isinstance(node, (ast.For, ast.AsyncFor, ast.While))])
     yield from _divisors(context)
     yield from _sampled(context)
@@ -155,6 +156,15 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     if part is not None:
         why = "this loop reads the training loader, of which rank 0 has only its part: the batches of the other ranks are never written"
         yield context.manual(CODE, part.node, why, "give this loop a loader of its own, without a DistributedSampler", level=Safety.REVIEW)
+
+
+_TWICE = "summed over ranks; the sampler of this loader, which trains, too, repeats samples until all ranks have equally many"
+
+
+def _repeats_samples(context: Context, loop: ast.AST) -> bool:
+    """Whether a loop goes over the share of a sampler that repeats samples so that all ranks have equally many."""
+    loaders = set(context.facts.loaders).difference(context.facts.whole_loaders) & context.facts.after.value(loop).batches()
+    return any(epoch_of(context, o) == "sampler" and not _drops_the_rest(context, o) for o in loaders)
 
 
 def _hidden(context: Context, loops: list[Batches]) -> Iterator[Finding]:
