@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from ddpify.facts.definitions import Place
 from ddpify.facts.effects import file_writes, is_writer, maker
 from ddpify.facts.library import DICTS
-from ddpify.facts.model import NOTHING, New, Obj, Value
+from ddpify.facts.model import NOTHING, New, Obj, Tup, Value
 from ddpify.facts.record import Kind
 from ddpify.facts.scopes import Path
 from ddpify.facts.tree import inside, walk
@@ -262,8 +262,16 @@ def reduced(context: Context, node: ast.AST, target: ast.expr) -> bool:
         written = written.value  # losses[:] = ...
     if not scopes.same(written, target):
         return False
-    value = run.value(statement.value)
-    return not any(context.from_sharded_data(v) for v in (value, *(run.attribute(o, "[]") for o in value.instances())))
+    return not any(context.from_sharded_data(v) for v in _held(context, run.value(statement.value)))
+
+
+def _held(context: Context, value: Value) -> Iterator[Value]:
+    """A value, and what a list or a tuple that it may be holds."""
+    yield value
+    for obj in value.instances():
+        yield context.facts.after.attribute(obj, "[]")
+    for entry in (e for o in value.objs if isinstance(o, Tup) for e in o.entries):
+        yield from _held(context, entry)
 
 
 def steered(context: Context, loop: Batches, target: ast.expr) -> ast.expr | None:
