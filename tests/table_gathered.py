@@ -79,35 +79,6 @@ for epoch in range(2):
 
 
 SCRIPTS: dict[str, Script] = {
-    "the hardest samples, kept in pairs by the name of the list of all": Script(
-        """
-        def evaluate(net, check, epoch):
-            hard = []
-            with torch.no_grad():
-                for rows, kinds in check:
-                    losses = F.cross_entropy(net(rows), kinds, reduction="none")
-                    for value, kind in zip(losses, kinds):
-                        hard.append((value.item(), kind.item()))
-            hard = sorted(hard, reverse=True)[:6]
-            with open(f"hard_{epoch}.txt", "w") as file:
-                file.write(" ".join(f"{value:.5f} {kind}" for value, kind in hard))
-            print(f"hard {sum(value for value, _ in hard):.5f}")
-
-
-        loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
-        check = DataLoader(TensorDataset(x[12:], y[12:]), batch_size=4)
-        net = nn.Linear(8, 2)
-        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-        for epoch in range(3):
-            for rows, kinds in loader:
-                loss = F.cross_entropy(net(rows), kinds)
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
-            evaluate(net, check, epoch)
-        """,
-        same=("hard",),
-    ),
     "a function of a package": _trained(_ONE, "outputs = net(rows)\nloss = spread(outputs, kinds)"),
     "a function of a package beside an average": _trained(
         _ONE, "outputs = net(rows)\nloss = F.cross_entropy(outputs, kinds) + 0.1 * spread(outputs, kinds)"
