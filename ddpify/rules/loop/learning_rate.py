@@ -64,11 +64,13 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
 
 def _growing(context: Context) -> Iterator[Finding]:
     """The rates that the script multiplies by the number of ranks, as there will be, while the batch of all ranks stays as large."""
+    if context.options.batch_size != "global" or context.facts.after.calls_of("torch.distributed.init_process_group"):
+        return  # it is converted: numbers of all ranks are divided by how many there are
     made = [argument(o.node, 1, "lr") for o in ordered(context.facts.optimizers) if isinstance(o.node, ast.Call)]
     why = "this learning rate depends on the number of ranks, while the batch of all ranks stays as large as it was"
     fix = "leave the number of ranks out, or convert with --batch-size per-rank"
     for rate in (*(r for r in made if r is not None), *_of_groups(context), *_of_schedules(context), *_of_statements(context)):
-        if context.options.batch_size == "global" and context.facts.after.value(rate).of_kind("world"):
+        if context.facts.after.value(rate).of_kind("world"):
             yield context.manual(CODE, rate, why, fix, level=Safety.REVIEW)
 
 
