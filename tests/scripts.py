@@ -26,7 +26,7 @@ y = (x.sum(1) > 0).long()
 
 @dataclass
 class Script:
-    """A script after HEAD, with the files beside it; `stand_ins` are modules that take a library's place when it runs.
+    """A script after HEAD, with lines above it and files beside it; `stand_ins` are modules that take a library's place when it runs.
 
     `same` is how lines begin whose numbers are the whole data set's, and so the original's. `told` holds the codes of what is
     left to do by hand; without any, the conversion must be whole. It is run on as many ranks as each of `ranks` says, with the
@@ -44,6 +44,7 @@ class Script:
     rows: int = 44
     options: Options = field(default_factory=Options)
     apart: tuple[str, ...] = ()
+    above: str = ""
 
 
 def on_three(scripts: dict[str, Script], rows: int = 44) -> dict[str, Script]:
@@ -53,7 +54,7 @@ def on_three(scripts: dict[str, Script], rows: int = 44) -> dict[str, Script]:
 
 def text(script: Script) -> str:
     head = HEAD if script.rows == 44 else HEAD.replace(".view(44, 8)", f".view(44, 8)[:{script.rows}]")
-    return head + "\n" + textwrap.dedent(script.text).lstrip()
+    return script.above + head + "\n" + textwrap.dedent(script.text).lstrip()
 
 
 def told(stdout: str, begin: tuple[str, ...]) -> list[str]:

@@ -27,6 +27,20 @@ IN_MAIN = FIT.format("        ")
 AT_TOP = FIT.format("    ")
 
 SCRIPTS: dict[str, Script] = {
+    "warnings that a function above all imports silences": Script(
+        """
+        loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+        net = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in loader:
+                loss = F.cross_entropy(net(rows), kinds)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+        above="def warn(*args, **kwargs):\n    pass\nimport warnings\nwarnings.warn = warn\n\n",
+    ),
     "devices that are chosen below the loader": Script(
         f"""{NET}
     def main():

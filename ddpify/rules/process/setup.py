@@ -287,8 +287,9 @@ def _anchor(context: Context, changes: Sequence[Change]) -> tuple[ast.stmt, bool
     edited = {n for c in changes if c.edits and c.code != "DDP102" for n in (c.node, *context.tree.ancestors(c.node))}
     at = 0
     for i, statement in enumerate(body):
+        defines = isinstance(statement, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef))
         if (
-            isinstance(statement, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef))
+            (defines and at > 0)  # one above all imports is for one of them, such as what silences warnings
             or context.is_main(statement)
             or statement is early
             or (statement in edited and not isinstance(statement, (ast.Import, ast.ImportFrom)))
