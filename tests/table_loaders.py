@@ -3385,6 +3385,31 @@ SCRIPTS: dict[str, Script] = {
                     optimizer.step()
         """,
     ),
+    "data that is fetched for what a parameter is by default": Script(
+        """
+        from torchvision.datasets import CIFAR100
+
+
+        def fetched():
+            return DataLoader(CIFAR100("data", train=True, download=True), batch_size=6, shuffle=True)
+
+
+        def train(epochs, loader=fetched()):
+            net = nn.Linear(8, 2)
+            optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+            for epoch in range(epochs):
+                for rows, kinds in loader:
+                    loss = F.cross_entropy(net(rows), kinds)
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+
+
+        if __name__ == "__main__":
+            train(2)
+        """,
+        stand_ins={"torchvision/__init__.py": "", "torchvision/datasets.py": _FETCHED},
+    ),
     # ------------------------------------------------------------------------------------------ scripts that know of ranks
     "a loader of its own where there are several ranks, with batches of each": Script(
         """

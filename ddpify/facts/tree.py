@@ -221,10 +221,14 @@ class Tree:
         return node
 
     def function(self, node: ast.AST) -> ast.AST:
-        """The innermost function around `node`, or the module."""
+        """The innermost function around `node`, or the module; what a parameter is by default is evaluated around its function."""
+        inner, outside = node, None
         for up in self.ancestors(node):
-            if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.Module)):
+            if isinstance(up, ast.arguments) and not isinstance(inner, ast.arg):
+                outside = self.parent[up]
+            if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.Module)) and up is not outside:
                 return up
+            inner = up
         return self.root
 
     def block(self, statement: ast.stmt) -> list[ast.stmt]:
