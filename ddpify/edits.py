@@ -197,3 +197,8 @@ Edit = (
     | Within
     | Unwrap
 )
+
+
+def escaped(text: str) -> str:
+    """A text as a part of a template."""
+    return text.replace("{", "{{").replace("}", "}}")

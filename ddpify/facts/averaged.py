@@ -13,7 +13,7 @@ from ddpify.facts.model import NOTHING, Call, Func, Lit, New, Obj, Part, Value, 
 from ddpify.facts.moved_saves import moves
 from ddpify.facts.runs import Run
 from ddpify.facts.stepped import not_averaged, optimizers_of, owners
-from ddpify.facts.tree import Tree, same, scope_nodes, walk
+from ddpify.facts.tree import Tree, names_in, same, scope_nodes, walk
 
 CALL = "average_gradients"
 
@@ -117,7 +117,7 @@ def _by_name(tree: Tree, node: ast.AST) -> bool:
             return any(isinstance(a, ast.For) for a in tree.ancestors(up))
         if isinstance(up, ast.For):
             statement = tree.statement(node)
-            named = {n.id for n in walk(up.target) if isinstance(n, ast.Name)}
+            named = names_in(up.target)
             value = statement.value if isinstance(statement, (ast.Assign, ast.Expr)) else None
             return isinstance(statement, ast.Assign) and any(isinstance(n, ast.Name) and n.id in named for n in walk(value))
     return False

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from ddpify.facts.held_parts import NO_PARTS, HeldParts
 from ddpify.facts.model import NOTHING, Call, Lit, New, Obj, Part, Store, Value
 from ddpify.facts.runs import Run
-from ddpify.facts.tree import is_main_test
+from ddpify.facts.tree import is_main
 
 
 def frozen(run: Run, trained: Mapping[Obj, int]) -> frozenset[Obj]:
@@ -63,9 +63,4 @@ def _is_conditional(run: Run, event: Store | Call) -> bool:
     """Whether parameters are only frozen under a condition, or some of them."""
     trees = [(n, run.scopes.tree(n)) for n in (*event.stack, event.node)]
     around = (up for n, tree in trees if tree is not None for up in tree.ancestors(n))
-    return any(isinstance(up, (ast.If, ast.IfExp, ast.Try, ast.While)) and not _starts(up) for up in around)
-
-
-def _starts(node: ast.AST) -> bool:
-    """Whether a statement is what only the started module does."""
-    return isinstance(node, ast.If) and is_main_test(node.test)
+    return any(isinstance(up, (ast.If, ast.IfExp, ast.Try, ast.While)) and not is_main(up) for up in around)

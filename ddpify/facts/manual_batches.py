@@ -14,7 +14,7 @@ from ddpify.facts import library
 from ddpify.facts.batch_source import JOINS, ORDERS, PATHS, BatchSource
 from ddpify.facts.example_batches import example_batches
 from ddpify.facts.model import Call, Lit, New, Part, Trace, Tup
-from ddpify.facts.tree import Tree, argument, arguments, is_number, last_name, same, structure, walk
+from ddpify.facts.tree import Tree, argument, arguments, is_number, last_name, names_in, same, structure, walk
 
 if TYPE_CHECKING:
     from ddpify.facts.runs import Run
@@ -450,7 +450,7 @@ def puts_together(loop: ast.AST) -> bool:
     nodes = list(walk(loop))
     if any(isinstance(n, ast.Yield) or (isinstance(n, ast.Attribute) and n.attr == "backward") for n in nodes):
         return False
-    index = {n.id for n in walk(loop.target) if isinstance(n, ast.Name)}
+    index = names_in(loop.target)
     places = [n.slice for n in nodes if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)]
     filled = any(isinstance(place, ast.Name) and place.id in index for place in places)
     return filled or any(isinstance(n, ast.Call) and last_name(n.func) == "append" for n in nodes)

@@ -314,14 +314,23 @@ def just(obj: Obj) -> Value:
     return Value(frozenset((obj,)))
 
 
+def in_common(one: Stack, other: Stack) -> int:
+    """How many calls two stacks begin with in common."""
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a is not b), min(len(one), len(other)))
+
+
+def outermost(obj: Obj) -> Obj:
+    """What something is a part of, through all that it is in; what is no part of anything, itself."""
+    while isinstance(obj, Part):
+        obj = obj.of
+    return obj
+
+
 def paths_of(value: Value) -> set[str]:
     """The paths of the library's objects that a value may be, or a part of."""
     out: set[str] = set()
     for obj in value.objs:
-        inner: object = obj
-        while isinstance(inner, Part):
-            inner = inner.of
-        out.add(str(getattr(inner, "path", "")))
+        out.add(str(getattr(outermost(obj), "path", "")))
     return out
 
 

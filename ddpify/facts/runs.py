@@ -13,7 +13,7 @@ from ddpify.facts.assumed import AS_WRITTEN, AssumedEdits
 from ddpify.facts.definitions import Definitions
 from ddpify.facts.interpret.machine import Machine
 from ddpify.facts.interpret.state import Interpreter
-from ddpify.facts.model import NOTHING, Call, Class, Func, Lit, New, Obj, Part, Store, Tup, Value
+from ddpify.facts.model import NOTHING, Call, Class, Func, Lit, New, Obj, Part, Store, Tup, Value, outermost
 from ddpify.facts.scopes import Scopes
 from ddpify.facts.tree import walk
 from ddpify.project import Project
@@ -167,9 +167,7 @@ class Run:
         for store in self.trace.stores:
             layers = [o for o in store.value.instances() if o.path.startswith("torch.nn.") or self.interpreter.is_module(o)]
             for holder in store.receiver.objs if layers else ():
-                model: Obj = holder
-                while isinstance(model, Part):
-                    model = model.of
+                model = outermost(holder)
                 if isinstance(holder, (New, Part)) and isinstance(model, New) and model.cls is None and model in self.run:
                     yield from ((layer, holder) for layer in layers if layer not in (holder, model))
 

@@ -117,6 +117,11 @@ def names_stored(node: ast.AST) -> list[ast.Name]:
     return [n for n in walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
 
 
+def names_in(node: ast.AST) -> set[str]:
+    """The names in a node, read or bound."""
+    return {n.id for n in walk(node) if isinstance(n, ast.Name)}
+
+
 def outer_names(node: ast.AST) -> set[str]:
     """The names that functions in a node declare `global` or `nonlocal`."""
     return {name for n in walk(node) if isinstance(n, (ast.Global, ast.Nonlocal)) for name in n.names}
@@ -168,6 +173,11 @@ def is_number(node: ast.AST | None, number: int) -> bool:
 def is_none(node: ast.AST | None) -> bool:
     """Whether an expression is `None`, written out."""
     return isinstance(node, ast.Constant) and node.value is None
+
+
+def is_main(node: ast.AST) -> bool:
+    """Whether a node is `if __name__ == "__main__":`, which holds what only the started module does."""
+    return isinstance(node, ast.If) and is_main_test(node.test)
 
 
 def is_main_test(test: ast.expr) -> bool:

@@ -8,7 +8,7 @@ from itertools import chain, islice, pairwise
 
 from ddpify.facts import library, pickled
 from ddpify.facts.collect import Facts, TrainedModel, first_order, made_instead, training_calls
-from ddpify.facts.model import NOTHING, Call, Func, Lit, Method, New, Obj, Part, Store, Value
+from ddpify.facts.model import NOTHING, Call, Func, Lit, Method, New, Obj, Part, Store, Value, outermost
 from ddpify.facts.runs import Run, run, run_by
 from ddpify.facts.tree import Tree, arguments, inside, own_nodes, same, structure, walk
 from ddpify.records import replace
@@ -169,7 +169,7 @@ def writes(facts: Facts, model: TrainedModel, before: int, loads: bool, around: 
     """The events before `before` that create the model or may write to its parameters."""
     run = facts.before
     around_model = run.around(model.objs)
-    makers = {_base(o) for o in model.objs}
+    makers = {outermost(o) for o in model.objs}
     concerned = around_model | makers
     out: list[Event] = []
 
@@ -202,13 +202,6 @@ def _writes_to(facts: Facts, model: TrainedModel, call: Call, around_model: set[
     if call.method in library.MODULE_WRITERS and (facts.before.unwrap(receiver) & around_model or _of(facts, model, receiver)):
         return call.method != "load_state_dict" or (loads and library.DATAPARALLEL not in receiver.kinds())
     return _touches(facts, model, call)
-
-
-def _base(obj: Obj) -> Obj:
-    """An object; of a part, such as an entry of what a file held, what it is a part of."""
-    while isinstance(obj, Part):
-        obj = obj.of
-    return obj
 
 
 def _of(facts: Facts, model: TrainedModel, value: Value) -> bool:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from ddpify.facts.tree import walk
+from ddpify.facts.tree import names_in, walk
 from ddpify.launchers.pure import READS, Purity
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -45,7 +45,7 @@ class Dependence:
         """What nodes mention and change, and what the functions and classes do that they mention, themselves or one another."""
         todo, seen = list[str](), set[str]()
         for node in nodes:
-            names = {n.id for n in walk(node) if isinstance(n, ast.Name)}
+            names = names_in(node)
             todo += names & self._definitions.keys()
             yield names, set(self._changed(node))
         while todo:
@@ -61,7 +61,7 @@ class Dependence:
         if name not in self._known:
             node = self._definitions[name]
             local = _local(node)
-            names = {n.id for n in walk(node) if isinstance(n, ast.Name)} - local
+            names = names_in(node) - local
             self._known[name] = names, set(self._changed(node)) - local
         return self._known[name]
 

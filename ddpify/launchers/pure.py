@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from functools import cached_property
 
-from ddpify.facts.tree import walk
+from ddpify.facts.tree import arguments, walk
 from ddpify.records import dataclass, field
 
 _BUILTINS = frozenset(
@@ -135,7 +135,7 @@ class Purity:
         """Whether a value may hold a function without a name, or a generator, which no process can be handed."""
         if value is None or self._of_parser(value):
             return False
-        used = {a for n in walk(value) if isinstance(n, ast.Call) and self.path(n.func) in _USING for a in _arguments(n)}
+        used = {a for n in walk(value) if isinstance(n, ast.Call) and self.path(n.func) in _USING for a in arguments(n)}
         return any(isinstance(n, (ast.Lambda, ast.GeneratorExp)) and n not in used for n in walk(value))
 
     def calls(self, call: ast.Call) -> bool:
@@ -183,10 +183,6 @@ class Purity:
             and self.path(node.targets[0].value) == "os.environ"
             and self.expression(node.value)
         )
-
-
-def _arguments(call: ast.Call) -> list[ast.expr]:
-    return [*call.args, *(k.value for k in call.keywords)]
 
 
 def _roots(paths: Iterable[str]) -> set[str]:

@@ -18,7 +18,7 @@ import tokenize
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 
-from ddpify.facts.tree import walk
+from ddpify.facts.tree import names_in, walk
 from ddpify.launchers.dependence import Dependence
 from ddpify.launchers.pure import Purity
 from ddpify.records import dataclass, field
@@ -156,7 +156,7 @@ class _Move:
         self.pure = Purity(self.tree)
         self.dependence = Dependence(self.tree, self.pure)
         self._touched: dict[ast.stmt, tuple[set[str], set[str]]] = {}
-        taken = {n.id for n in walk(self.tree) if isinstance(n, ast.Name)} | {n.arg for n in walk(self.tree) if isinstance(n, ast.arg)}
+        taken = names_in(self.tree) | {n.arg for n in walk(self.tree) if isinstance(n, ast.arg)}
         self.taken = taken | {n.name for n in walk(self.tree) if isinstance(n, _DEFINITIONS)} | set(self.pure.imports)
         self.process = self._free("process", "process_index")
         self.worker = self._free("worker", "train_worker", "spawned_worker")

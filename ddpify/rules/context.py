@@ -19,7 +19,7 @@ from ddpify.facts.initialize import Nowhere, Site
 from ddpify.facts.model import NOTHING, Call, Lit, New, Obj, Value
 from ddpify.facts.names import canonical
 from ddpify.facts.runs import run
-from ddpify.facts.tree import Forest, calls_in, first_free, is_main_test, walk
+from ddpify.facts.tree import Forest, calls_in, first_free, is_main, walk
 from ddpify.facts.weight_writes import Write, weight_writes
 from ddpify.facts.wrapper import apex_fails
 from ddpify.options import Options
@@ -207,19 +207,14 @@ class Context:
         out = []
         for statement in self.tree.root.body:
             out.append(statement)
-            if self.is_main(statement):
+            if is_main(statement):
                 out += statement.body  # type: ignore[attr-defined]
         return out
-
-    @staticmethod
-    def is_main(statement: ast.stmt) -> bool:
-        """Whether a statement is `if __name__ == "__main__":`."""
-        return isinstance(statement, ast.If) and is_main_test(statement.test)
 
     @cached_property
     def main_block(self) -> ast.If | None:
         """The main block."""
-        return next((s for s in self.tree.root.body if self.is_main(s)), None)  # type: ignore[return-value]
+        return next((s for s in self.tree.root.body if is_main(s)), None)  # type: ignore[return-value]
 
     # ------------------------------------------------------------------------------------------------ questions
 

@@ -45,6 +45,7 @@ from ddpify.facts.model import (
     just,
     ordered,
     origins_of,
+    outermost,
 )
 from ddpify.facts.origins import NONE, Origin, of_kind, only
 from ddpify.facts.record import Kind
@@ -335,9 +336,7 @@ def _call_instance(
 
 def _is_unknown(run: Interpreter, obj: New | Part) -> bool:
     """Whether what is called is no network of a library: a part of the project's own that nobody was seen to set, or what Python made."""
-    root: Obj = obj
-    while isinstance(root, Part):
-        root = root.of
+    root = outermost(obj)
     if not isinstance(root, New):
         return False
     if root.cls is None:

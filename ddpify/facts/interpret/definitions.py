@@ -22,7 +22,7 @@ from ddpify.facts.model import (
 from ddpify.facts.record import Kind
 from ddpify.facts.recording import Recording
 from ddpify.facts.repeats import Outcome, Outcomes, find, keep, lengths
-from ddpify.facts.tree import walk
+from ddpify.facts.tree import names_in
 
 _ALL_NAMES = frozenset(("locals", "vars", "eval", "exec", "dir"))  # what reads names that are not written out
 
@@ -116,7 +116,7 @@ def _given_values(run: Interpreter, function: ast.AST, local: Mapping[str, Value
     """The parameters that a function reads, with their values."""
     key = ("read", function)
     if key not in run.project.memo:
-        run.project.memo[key] = {n.id for n in walk(function) if isinstance(n, ast.Name)}
+        run.project.memo[key] = names_in(function)
     names: set[str] = run.project.memo[key]  # type: ignore[assignment]
     return tuple(local.items()) if names & _ALL_NAMES else tuple(item for item in local.items() if item[0] in names)
 

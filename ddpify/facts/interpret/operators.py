@@ -9,7 +9,7 @@ from ddpify.facts import library, named, tensor_entries, tensors
 from ddpify.facts.interpret.literals import joined_texts, literal, marked_as_sized, sources_of
 from ddpify.facts.interpret.state import ELEMENT, Interpreter
 from ddpify.facts.interpret.texts import as_texts
-from ddpify.facts.model import NOTHING, New, Part, Tup, Value, join, just, origins_of
+from ddpify.facts.model import NOTHING, New, Part, Tup, Value, join, just, origins_of, outermost
 from ddpify.facts.operands import entries
 from ddpify.facts.origins import Origin, of_kind, without
 from ddpify.facts.record import Kind
@@ -172,12 +172,5 @@ def _of_all(run: Interpreter, value: Value) -> bool:
     if any(value.of_kind(kind) for kind in ("parameters", "whole", "weight")):
         return True
     parts = (o[0] if isinstance(o, tuple) else o for kind in ("method", "from") for o in value.of_kind(kind))
-    made_by = (_outermost(o) for o in parts if isinstance(o, Part))
+    made_by = (outermost(o) for o in parts if isinstance(o, Part))
     return any(isinstance(o, New) and (run.is_module(o) or o.path.startswith("torch.nn.")) for o in made_by)
-
-
-def _outermost(obj: object) -> object:
-    """What an object is a part of, through all that it is in."""
-    while isinstance(obj, Part):
-        obj = obj.of
-    return obj

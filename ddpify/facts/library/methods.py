@@ -17,7 +17,7 @@ from ddpify.facts.library.generic import call_arguments
 from ddpify.facts.library.row import Rule, Use, row_of
 from ddpify.facts.library.tensor_methods import REPEATING, call_tensor
 from ddpify.facts.library.torch import drawn_of_size
-from ddpify.facts.model import NOTHING, Call, Func, Lit, Method, New, Obj, Part, Tup, Value, join, just, origins_of
+from ddpify.facts.model import NOTHING, Call, Func, Lit, Method, New, Obj, Part, Tup, Value, join, just, origins_of, outermost
 from ddpify.facts.origins import Origin, only, without
 
 if TYPE_CHECKING:
@@ -52,9 +52,7 @@ def _itself(use: Use) -> Value:
 
 def _applied(use: Use) -> Value | None:
     """`model.apply(function)` gives the module back; `frame.apply(function)` what the function gives."""
-    root: object = use.of
-    while isinstance(root, Part):
-        root = root.of
+    root = outermost(use.of)
     package = root.path if isinstance(root, New) and root.cls is None else ""
     return None if package and not package.startswith("torch.") else _itself(use)
 

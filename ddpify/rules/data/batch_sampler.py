@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 
-from ddpify.edits import Edit, Replace
+from ddpify.edits import Edit, Replace, escaped
 from ddpify.facts.model import New
 from ddpify.rules.base import Change, Finding, Safety
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import sampler
-from ddpify.rules.data.loader_call import LoaderCall, escaped
+from ddpify.rules.data.loader_call import LoaderCall
 
 TORCHS = "torch.utils.data.BatchSampler"
 _FIX = "give each rank its part of each batch: batch[rank::world_size]"

@@ -18,7 +18,7 @@ from ddpify.edits import Replace
 from ddpify.facts import library
 from ddpify.facts.manual_batches import parts_of
 from ddpify.facts.model import Lit, New, Part, Value
-from ddpify.facts.tree import last_name, walk
+from ddpify.facts.tree import last_name, names_in, walk
 from ddpify.rules.base import DIVIDED_BATCHES, Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data.batch_shapes import FROM_BATCH, SHAPES, lists, refilled, shapes, shaping
@@ -128,7 +128,7 @@ def _range_over_rows(context: Context, loop: ast.AST, sizes: Sizes) -> list[ast.
     run = context.facts.after
     if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call) or "range" not in run.value(loop.iter.func).paths():
         return []
-    numbers = {n.id for n in walk(loop.target) if isinstance(n, ast.Name)}
+    numbers = names_in(loop.target)
     picks = (n for s in loop.body for n in walk(s) if isinstance(n, ast.Subscript))
     picked = [run.value(n.value) for n in picks if any(isinstance(i, ast.Name) and i.id in numbers for i in walk(n.slice))]
     return loop.iter.args if any(v.scale == "sample" and sizes.batches(v) for v in picked) else []

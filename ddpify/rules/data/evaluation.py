@@ -14,7 +14,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from ddpify.edits import Edit, FreshName, InsertAfter, InsertBefore, Replace, SetArgument
+from ddpify.edits import Edit, FreshName, InsertAfter, InsertBefore, Replace, SetArgument, escaped
 from ddpify.facts import library
 from ddpify.facts.effects import of_run
 from ddpify.facts.model import Call, New, ordered
@@ -25,7 +25,7 @@ from ddpify.rules.context import Context, argument
 from ddpify.rules.data import download
 from ddpify.rules.data.evaluation_loops import normalised_models, obstacle, only_shown
 from ddpify.rules.data.loader import sharded
-from ddpify.rules.data.loader_call import POSITIONS, escaped, places, samples_around_nodes, seeds
+from ddpify.rules.data.loader_call import POSITIONS, places, samples_around_nodes, seeds
 from ddpify.rules.data.stream import ITERABLE
 from ddpify.rules.loop.live_out import live_out
 

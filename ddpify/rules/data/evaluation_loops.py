@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from ddpify.facts import library
 from ddpify.facts.effects import Effects
 from ddpify.facts.model import Call, New, Store
-from ddpify.facts.tree import Tree, inside, walk
+from ddpify.facts.tree import Tree, inside, names_in, walk
 from ddpify.facts.writes import Write, container
 from ddpify.rules.context import Context
 from ddpify.rules.io.guarded import guards_of
@@ -140,16 +140,12 @@ def _grows_evenly(context: Context, loop: ast.For, variable: LiveOut) -> bool:
 
 def _reshaped(loop: ast.For, node: ast.AST) -> bool:
     """Whether what a loop adds is given other rows on its way there."""
-    parts, names = list(walk(node)), _names(node)
+    parts, names = list(walk(node)), names_in(node)
     for statement in (n for s in reversed(loop.body) for n in walk(s)):
-        if isinstance(statement, ast.Assign) and any(names & _names(target) for target in statement.targets):
+        if isinstance(statement, ast.Assign) and any(names & names_in(target) for target in statement.targets):
             parts += walk(statement.value)
-            names |= _names(statement.value)
+            names |= names_in(statement.value)
     return any(isinstance(n, ast.Attribute) and n.attr in _RESHAPES for n in parts)
-
-
-def _names(node: ast.AST) -> set[str]:
-    return {n.id for n in walk(node) if isinstance(n, ast.Name)}
 
 
 def _is_meter(context: Context, obj: New) -> bool:

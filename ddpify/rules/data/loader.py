@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from ddpify.facts import library
 from ddpify.facts.collect import TrainingLoop, batches_of
 from ddpify.facts.model import NOTHING, Class, Func, Lit, New, Obj, Value, ordered
-from ddpify.facts.tree import inside, last_name, same, structure, walk
+from ddpify.facts.tree import inside, last_name, names_in, same, structure, walk
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context, argument
@@ -577,7 +577,7 @@ def _reads_rank(context: Context, obj: New) -> bool:
         return False
     if obj.cls.file != "__main__" and context.facts.project.is_ours(obj.cls.file):
         return True  # a conversion has added it, with functions that ask for the rank
-    run, names = context.facts.after, {n.id for n in walk(obj.cls.node) if isinstance(n, ast.Name)}
+    run, names = context.facts.after, names_in(obj.cls.node)
     read = [run.memory.get((obj.cls.file, name), NOTHING) for name in names]
     asking = [n for v in read for o in v.objs if isinstance(o, Func) for n in walk(o.node) if isinstance(n, ast.Call)]
     return any(v.of_kind("rank") for v in read) or any("torch.distributed.get_rank" in run.value(n.func).paths() for n in asking)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Mapping, Sequence
 
-from ddpify.edits import Edit, InsertBefore, Replace
+from ddpify.edits import Edit, InsertBefore, Replace, escaped
 from ddpify.facts import library
 from ddpify.facts.model import Lit, New, Tup
 from ddpify.facts.tree import same
@@ -215,8 +215,3 @@ class LoaderCall:
     def refuse(self, message: str, fix: str = "", at: ast.AST | None = None, level: Safety = Safety.MANUAL) -> Finding:
         """The finding that leaves the loader as it is."""
         return self.context.manual(CODE, at or self.node, message, fix or recipe(self.node), self.discharges, level)
-
-
-def escaped(text: str) -> str:
-    """A text as a part of a template."""
-    return text.replace("{", "{{").replace("}", "}}")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 import itertools
 
-from ddpify.edits import DropArgument, Edit, FreshName, InsertBefore, NameArgument, Replace, SetArgument
+from ddpify.edits import DropArgument, Edit, FreshName, InsertBefore, NameArgument, Replace, SetArgument, escaped
 from ddpify.facts import library
 from ddpify.facts.model import Lit, New, Value, join
 from ddpify.facts.tree import same, walk
 from ddpify.rules.base import Change, Finding
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import batch_sampler, download, loader_factory, sampler, stream
-from ddpify.rules.data.loader_call import JOINED, POSITIONS, LoaderCall, escaped, seeds
+from ddpify.rules.data.loader_call import JOINED, POSITIONS, LoaderCall, seeds
 
 # What a loader of timm may be given that its own sampler does not serve, or that joins the samples of a batch.
 _NOT_SHARED = frozenset(

@@ -15,17 +15,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpify.edits import Edit, InsertAfter, InsertBefore, Replace
+from ddpify.edits import Edit, InsertAfter, InsertBefore, Replace, escaped
 from ddpify.facts import batch_source, manual_batches
 from ddpify.facts.batch_source import BatchSource
 from ddpify.facts.model import Func, Lit, New, Part, Tup, Value, join
-from ddpify.facts.tree import inside, walk
+from ddpify.facts.tree import inside, names_in, walk
 from ddpify.records import dataclass
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import repeated_rows, short_batches
 from ddpify.rules.data.batch_windows import RECIPE, SIDE_BY_SIDE, as_long, calls_sized_by_batch, other_than_samples
-from ddpify.rules.data.loader_call import escaped
 
 CODE = "DDP307"
 TITLE = "shard batches made without a loader"
@@ -215,7 +214,7 @@ def _size_at(context: Context, call: ast.AST, size: ast.expr | None) -> str:
     """The size of a batch where a call of the function that makes it stands; empty where it has no name there."""
     if size is None:
         return ""
-    names = {n.id for n in walk(size) if isinstance(n, ast.Name)}
+    names = names_in(size)
     function, root = context.facts.tree_of(size).function(size), size
     if isinstance(size, (ast.Attribute, ast.Subscript)) and names == {"self"}:
         owner = _called_on(context, call, _method_of_self(context, function)) or _assigned_to(context, call)

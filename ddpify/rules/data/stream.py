@@ -6,7 +6,7 @@ import ast
 
 from ddpify.edits import Replace
 from ddpify.facts import library
-from ddpify.facts.model import NOTHING, Lit, New, Obj, Part, Value
+from ddpify.facts.model import NOTHING, Lit, New, Value, outermost
 from ddpify.rules.base import Change, Finding, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.data import draws
@@ -35,16 +35,9 @@ def is_stream(context: Context, data: Value) -> bool:
     of = data.objs or {owner for owner, _ in data.of_kind("method")}  # `stream.shuffle(...)`, `stream["train"].take(640)`
     return any(
         is_a(o, ITERABLE) or (_defines(context, o, "__iter__") and not _defines(context, o, "__getitem__")) or _streamed(context, o)
-        for o in data.instances() | {_root(o) for o in of if isinstance(o, (New, Part))}
+        for o in data.instances() | {outermost(o) for o in of}
         if isinstance(o, New)
     )
-
-
-def _root(obj: Obj) -> Obj:
-    """What something is a part of: of a tuple of data sets, the call that gives it."""
-    while isinstance(obj, Part):
-        obj = obj.of
-    return obj
 
 
 def _streamed(context: Context, data: New) -> bool:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from ddpify.edits import Edit, FreshName, Replace
+from ddpify.edits import Edit, FreshName, Replace, escaped
 from ddpify.facts import library, orders
 from ddpify.facts.assumed import AS_WRITTEN, BY_ALL_RANKS, BY_RANK_ZERO, GIVEN, IN_PARTS, SEVERAL_IN_PARTS, SHARE, AssumedEdits
 from ddpify.facts.interpret.collated import is_foreign
@@ -34,7 +34,6 @@ from ddpify.rules.base import Change, Example, Finding, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.data import sizes
 from ddpify.rules.data.loader import read_in_parts, trains_where
-from ddpify.rules.data.loader_call import escaped
 from ddpify.rules.data.loader_factory import Condition
 from ddpify.rules.data.sampler import IN_THREADS
 from ddpify.rules.loop.coupled_losses import loss_in

@@ -9,7 +9,7 @@ from ddpify.facts.effects import Effects, maker
 from ddpify.facts.library import effects
 from ddpify.facts.model import Value
 from ddpify.facts.runs import Run
-from ddpify.facts.tree import inside, names_stored, walk
+from ddpify.facts.tree import inside, names_in, names_stored, walk
 from ddpify.records import dataclass
 from ddpify.rules.context import Context
 from ddpify.rules.io.all_rank_calls import Required
@@ -216,7 +216,7 @@ class Guards:
         handles = {i.optional_vars.id for i in block.items if isinstance(i.optional_vars, ast.Name)}
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
             call = statement.value
-            named = {n.id for n in walk(call) if isinstance(n, ast.Name)}
+            named = names_in(call)
             return (bool(named & handles) and not self.required.any(call)) or self.only_outputs(statement)
         if isinstance(statement, (ast.For, ast.If)):
             required = self.required.any_of_loop(statement) if isinstance(statement, ast.For) else self.required.any(statement.test)

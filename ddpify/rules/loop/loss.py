@@ -19,7 +19,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpify.edits import Edit, InsertAfter, Replace
+from ddpify.edits import Edit, InsertAfter, Replace, escaped
 from ddpify.facts.collect import loss_of
 from ddpify.facts.library import LOADERS, SHARED_BY_HAND, row_of
 from ddpify.facts.model import New, Value, join, paths_of
@@ -37,7 +37,6 @@ from ddpify.rules.base import (
     Safety,
 )
 from ddpify.rules.context import Context
-from ddpify.rules.data.loader_call import escaped
 from ddpify.rules.loop import batch_parts, coupled_losses, divisors, doubts, padding, unknown, valid_targets
 from ddpify.rules.loop.loss_terms import computed_elsewhere
 

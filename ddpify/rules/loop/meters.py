@@ -8,7 +8,7 @@ from collections.abc import Iterator, Set
 from ddpify.facts.definitions import GROWS
 from ddpify.facts.library import DICTS
 from ddpify.facts.model import Lit, New, Value, join
-from ddpify.facts.tree import walk
+from ddpify.facts.tree import names_in, walk
 from ddpify.facts.writes import Write, writes_of
 from ddpify.records import dataclass
 from ddpify.rules.context import Context
@@ -95,7 +95,7 @@ def _callees(method: ast.FunctionDef) -> list[ast.expr]:
 def _follows(value: ast.expr, totals: Set[str]) -> bool:
     """Whether an expression is computed from totals alone."""
     reads = {_self_attribute(n) for n in walk(value) if isinstance(n, ast.Attribute)} - {""}
-    names = {n.id for n in walk(value) if isinstance(n, ast.Name)} - {"self", "float", "max"}
+    names = names_in(value) - {"self", "float", "max"}
     return bool(reads) and reads <= totals and not names
 
 

@@ -21,7 +21,7 @@ from ddpify.facts.collect import TrainingLoop, batches_of
 from ddpify.facts.interpret.loops import spelled_out
 from ddpify.facts.model import Call, Like, Lit, Loop, New, ordered
 from ddpify.facts.runs import Run
-from ddpify.facts.tree import same, structure, walk
+from ddpify.facts.tree import names_in, same, structure, walk
 from ddpify.records import dataclass, replace
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof
 from ddpify.rules.context import Context
@@ -487,8 +487,8 @@ def _comprehended(context: Context, part: ast.expr) -> str:
     for up in context.tree.ancestors(part):
         if isinstance(up, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)) and len(up.generators) == 1:
             head = up.generators[0]
-            bound = {n.id for n in walk(head.target) if isinstance(n, ast.Name)}
-            if bound & {n.id for n in walk(part) if isinstance(n, ast.Name)} and not head.ifs:
+            bound = names_in(head.target)
+            if bound & names_in(part) and not head.ifs:
                 return f"for {context.source(head.target)} in {context.source(head.iter)}"
         if isinstance(up, ast.stmt):
             break

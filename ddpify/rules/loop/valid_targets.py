@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ddpify.edits import Edit, FreshName, InsertBefore
+from ddpify.edits import Edit, FreshName, InsertBefore, escaped
 from ddpify.facts import collect
 from ddpify.facts.effects import effect
 from ddpify.facts.library import Labelled
@@ -14,7 +14,6 @@ from ddpify.facts.model import Call, Value
 from ddpify.facts.tensors import BY_WEIGHT
 from ddpify.facts.tree import names_read, walk
 from ddpify.rules.context import Context, argument
-from ddpify.rules.data.loader_call import escaped
 from ddpify.rules.loop.branches import has_own_test
 from ddpify.rules.loop.coupled_losses import evaluated_by_all_ranks, loss_in
 

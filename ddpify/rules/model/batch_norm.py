@@ -11,7 +11,7 @@ from ddpify.edits import Replace
 from ddpify.facts import library
 from ddpify.facts.collect import TrainedModel
 from ddpify.facts.held_parts import is_library_model
-from ddpify.facts.model import NOTHING, Lit, New, Obj, Part, Store
+from ddpify.facts.model import NOTHING, Lit, New, Obj, Part, Store, outermost
 from ddpify.facts.tree import calls_in
 from ddpify.rules.base import Change, Finding, Safety
 from ddpify.rules.context import Context
@@ -150,9 +150,7 @@ def _may_be_normed(context: Context, obj: New | Part) -> bool:
 
 def _batch_normed(context: Context, obj: Obj) -> bool:
     """Whether a library's model, or the one that something is a part of, may hold batch norm, by its name."""
-    while isinstance(obj, Part):
-        obj = obj.of
-    path = str(getattr(obj, "path", ""))
+    path = str(getattr(outermost(obj), "path", ""))
     library, name = path.partition(".")[0], path.rpartition(".")[2].lower()
     if library in ("transformers", "pytorch_transformers", "pytorch_pretrained_bert"):
         return any(n in name for n in ("resnet", "mobilenet", "regnet", "levit", "efficientnet", "mobilevit"))
@@ -242,8 +240,7 @@ def _is_setting(context: Context, obj: Obj) -> bool:
 
     What the standard library unpickles, copies or imports may be anything.
     """
-    while isinstance(obj, Part):
-        obj = obj.of
+    obj = outermost(obj)
     if not isinstance(obj, New) or obj.cls is not None:
         return isinstance(obj, New) and not context.facts.after.interpreter.is_module(obj)
     root = obj.path.partition(".")[0]

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from ddpify.edits import Drop, Replace
 from ddpify.facts import library
 from ddpify.facts.model import New, Obj
-from ddpify.facts.tree import same
+from ddpify.facts.tree import is_main, same
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
 from ddpify.rules.model import batch_norm
@@ -196,7 +196,7 @@ def _replaced(context: Context, call: ast.Call, inner: ast.expr, gone: set[ast.s
         return Change(CODE, why, tree.shown, call, (edit,))
     gone.add(statement)
     dropped: ast.stmt = statement
-    while isinstance(up := tree.parent[dropped], ast.If) and gone.issuperset((*up.body, *up.orelse)) and not context.is_main(up):
+    while isinstance(up := tree.parent[dropped], ast.If) and gone.issuperset((*up.body, *up.orelse)) and not is_main(up):
         gone.add(up)
         dropped = up
     return Change(CODE, why, tree.shown, dropped, (Drop(dropped),))

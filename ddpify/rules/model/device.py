@@ -19,7 +19,7 @@ from ddpify.edits import Drop, Edit, Replace, Unwrap
 from ddpify.facts import library
 from ddpify.facts.devices import INDEXED, Devices
 from ddpify.facts.model import Class, Func, Lit, New, Part, just, paths_of
-from ddpify.facts.tree import is_none, walk
+from ddpify.facts.tree import is_main, is_none, walk
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
 
@@ -365,7 +365,7 @@ def _is_indexed(devices: Devices, node: ast.expr) -> bool:
 
 def _conditional(context: Context, node: ast.AST) -> bool:
     """Whether an expression is evaluated only where a test says so."""
-    return any(isinstance(up, (ast.If, ast.IfExp, ast.BoolOp)) and not context.is_main(up) for up in context.tree.ancestors(node))  # type: ignore[arg-type]
+    return any(isinstance(up, (ast.If, ast.IfExp, ast.BoolOp)) and not is_main(up) for up in context.tree.ancestors(node))
 
 
 def _alternatives(node: ast.expr) -> Iterator[ast.expr]:

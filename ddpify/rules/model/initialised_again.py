@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from ddpify.edits import InsertAfter
 from ddpify.facts import library
 from ddpify.facts.collect import TrainedModel
-from ddpify.facts.model import Call, Func, New, Part, Stack
+from ddpify.facts.model import Call, Func, New, Part, in_common
 from ddpify.facts.tree import Tree, last_name, same, walk
 from ddpify.facts.wrap_places import is_all, statements_between, targets
 from ddpify.rules.base import Change, Finding
@@ -125,7 +125,7 @@ def _broadcast(context: Context, call: Call) -> tuple[ast.stmt, str] | None:
     forwards = [c for n in model.forwards for c in run.calls(n) if not c.no_grad]
     if not forwards:
         return None
-    train = max(forwards, key=lambda c: _common(c.stack, call.stack))
+    train = max(forwards, key=lambda c: in_common(c.stack, call.stack))
     tree, statement, there = next(statements_between(context.facts, (call.order, call.node, call.stack), train))
     if there is None or there in walk(statement) or not context.facts.is_edited(statement):
         return None
@@ -137,11 +137,6 @@ def _broadcast(context: Context, call: Call) -> tuple[ast.stmt, str] | None:
     if target is None or not wrapped or None in wrapped:
         return None
     return statement, ast.unparse(target) + ".module" * (True in wrapped)
-
-
-def _common(one: Stack, other: Stack) -> int:
-    """How many calls two stacks begin with in common."""
-    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a is not b), min(len(one), len(other)))
 
 
 def _is_alike_after(context: Context, tree: Tree, statement: ast.stmt, model: TrainedModel) -> bool:

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import Replace
 from ddpify.facts import library, optional_wraps, pickled
-from ddpify.facts.model import Class, Ext, New, Part, Tup
+from ddpify.facts.model import Class, Ext, New, Tup, outermost
 from ddpify.facts.tree import Forest, argument, arguments, names_read, names_stored, same, structure, walk
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
@@ -184,8 +184,8 @@ def _saved_wrapper(context: Context, model: ast.expr) -> str:
     run, tree = context.facts.before, context.facts.tree_of(model)
     wrappers = [o for o in run.value(model).instances() if o.path == library.DATAPARALLEL]
     calls = (call for call in run.trace.calls if call.method not in _READ)
-    called = {_outermost(o) for call in calls for o in call.func.objs if isinstance(o, (New, Part))}
-    called |= {_outermost(o) for m in context.facts.models for o in m.objs if isinstance(o, (New, Part))}
+    called = {outermost(o) for call in calls for o in call.func.objs}
+    called |= {outermost(o) for m in context.facts.models for o in m.objs}
     texts = {ast.unparse(o.node.func) if isinstance(o.node, ast.Call) and context.facts.tree_of(o.node) is tree else "" for o in wrappers}
     wrapping = (argument(o.node, 0, "module") for o in wrappers if isinstance(o.node, ast.Call))
     inside = {root for inner in wrapping if inner is not None for root in dataparallel.read_back(context, inner)}
@@ -202,14 +202,6 @@ def _saved_wrapper(context: Context, model: ast.expr) -> str:
         return written
     asked = _question(context, model)
     return f"{written} if {ast.unparse(asked.test)} else {{0}}.module" if asked else ""
-
-
-def _outermost(obj: New | Part) -> object:
-    """What an object is a part of, through all that it is in."""
-    inner: object = obj
-    while isinstance(inner, Part):
-        inner = inner.of
-    return inner
 
 
 def _hands_on_keys(context: Context, model: ast.expr) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ddpify.edits import DropArgument, Edit, Replace
+from ddpify.edits import DropArgument, Edit, Replace, escaped
 from ddpify.facts import library, stepped
 from ddpify.facts.model import Call, New
 from ddpify.facts.tree import walk
@@ -20,7 +20,7 @@ def clips(context: Context, names: backward_optimizers.Names) -> Iterator[Edit]:
         if not given:
             continue
         parts = given[1:-1].split(", ") if given.startswith("[") else [given]
-        texts = [f"amp.master_params({braced(p)})" for p in parts]
+        texts = [f"amp.master_params({escaped(p)})" for p in parts]
         yield Replace(call.node.args[0], texts[0] if len(texts) == 1 else f"[{', '.join('*' + t for t in texts)}]")
 
 
@@ -53,8 +53,3 @@ def zeroed(context: Context) -> Iterator[Edit]:
         optimizer = any(run.is_optimizer(o) for c in run.calls(node) for o in c.receiver.objs)
         if optimizer and (node.args or node.keywords):
             yield DropArgument(node, "set_to_none", 0)
-
-
-def braced(text: str) -> str:
-    """A text as a part of a template."""
-    return text.replace("{", "{{").replace("}", "}}")

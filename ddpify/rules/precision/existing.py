@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ddpify.facts.collect import loss_of
 from ddpify.facts.library import AUTOCASTS, SCALERS
-from ddpify.facts.model import Call, Method, New, Value
+from ddpify.facts.model import Call, Method, New, Value, in_common
 from ddpify.facts.tree import Tree
 from ddpify.records import dataclass
 from ddpify.rules.context import Context, argument
@@ -57,13 +57,8 @@ def _outermost(context: Context, loss: Value) -> set[ast.AST]:
 
 def _of_this_pass(forwards: list[Call], backward: Call) -> list[Call]:
     """The evaluations of a forward that belong to a backward call: those of another pass through the same functions do not."""
-    near = max((common(c.stack, backward.stack) for c in forwards), default=0)
-    return [c for c in forwards if common(c.stack, backward.stack) == near]
-
-
-def common(a: tuple[ast.AST, ...], b: tuple[ast.AST, ...]) -> int:
-    """How many calls two stacks have in common."""
-    return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x is not y), min(len(a), len(b)))
+    near = max((in_common(c.stack, backward.stack) for c in forwards), default=0)
+    return [c for c in forwards if in_common(c.stack, backward.stack) == near]
 
 
 def gradient_hooks(context: Context) -> list[ast.Call]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpify.facts.model import NOTHING, Call
+from ddpify.facts.model import NOTHING, Call, in_common
 from ddpify.facts.tree import Tree, calls_in, walk
 from ddpify.records import dataclass, field
 from ddpify.rules.context import Context
@@ -130,7 +130,7 @@ class _Slice:
     def spans(self) -> Iterator[list[ast.stmt]]:
         """Runs of statements, each of one block."""
         stack = self.backward.call.stack
-        depths = {existing.common(c.stack, stack) for c in self.backward.forwards} | {len(stack)}
+        depths = {in_common(c.stack, stack) for c in self.backward.forwards} | {len(stack)}
         for depth in sorted(depths):
             anchor = stack[depth] if depth < len(stack) else self.backward.call.node
             if anchor not in self.tree.parent:

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from ddpify.edits import Drop, DropArgument, DropEntry, Replace, Unwrap
 from ddpify.facts import library, stepped
 from ddpify.facts.model import Method, New, Value
-from ddpify.facts.tree import inside, own_nodes, same, structure, walk
+from ddpify.facts.tree import inside, is_main, own_nodes, same, structure, walk
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Safety
 from ddpify.rules.context import Context, argument
@@ -387,7 +387,7 @@ def _passed_on(context: Context, creation: ast.Call) -> bool:
 def _flags(context: Context, out: Out, node: ast.AST) -> None:
     """The settings under which a call stood, such as `if args.fp16:`."""
     for up in context.tree.ancestors(node):
-        if isinstance(up, ast.If) and not context.is_main(up) and isinstance(up.test, (ast.Attribute, ast.Name)):
+        if isinstance(up, ast.If) and not is_main(up) and isinstance(up.test, (ast.Attribute, ast.Name)):
             _flag(out, up.test)
 
 
@@ -403,7 +403,7 @@ def _topmost(context: Context, gone: set[ast.stmt]) -> list[ast.stmt]:
         more = set()
         for statement in out:
             parent = tree.parent.get(statement)
-            if parent in out or not isinstance(parent, (ast.If, ast.Try)) or (isinstance(parent, ast.If) and context.is_main(parent)):
+            if parent in out or not isinstance(parent, (ast.If, ast.Try)) or (isinstance(parent, ast.If) and is_main(parent)):
                 continue
             rest = [*parent.body, *parent.orelse] if isinstance(parent, ast.If) else [*parent.body, *parent.orelse, *parent.finalbody]
             if all(s in out for s in rest):

@@ -14,12 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ddpify.edits import Edit, FreshName, Replace, Under
+from ddpify.edits import Edit, FreshName, Replace, Under, escaped
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example
 from ddpify.rules.context import Context
 from ddpify.rules.precision import apex, backward_optimizers, checkpoints, clipping, existing, outputs, region
-from ddpify.rules.precision.clipping import braced
 from ddpify.rules.precision.existing import Backward
 
 CODE = "DDP415"
@@ -75,7 +74,7 @@ def changes(context: Context) -> Iterator[Change]:
         of = [b for b in every if b.call.node is node]
         given = names.at(node, frozenset().union(*(backward_optimizers.optimizers(context, b, steps) for b in of)))
         own = f", loss_id={at}" if len(backwards) > 1 else ""
-        header = f"with amp.scale_loss({{0}}, {braced(given)}{own}) as {scaled}"
+        header = f"with amp.scale_loss({{0}}, {escaped(given)}{own}) as {scaled}"
         edits += [Under(context.tree.statement(node), header, (of[0].receiver,), (scaled,)), Replace(of[0].receiver, str(scaled))]
     edits += clipping.clips(context, names)
     edits += clipping.zeroed(context)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from ddpify.edits import AddParameter, Edit, FreshName, InsertAfter, InsertBefore, SetArgument
 from ddpify.facts.model import New
-from ddpify.facts.tree import inside, walk
+from ddpify.facts.tree import inside, is_main, walk
 from ddpify.records import dataclass, field
 from ddpify.rules.context import Context
 
@@ -179,7 +179,7 @@ def _bound(context: Context, optimizers: list[New]) -> list[ast.stmt]:
 def _outer(context: Context, statement: ast.stmt) -> ast.stmt:
     """The statement that holds all ways to make an optimizer: the outermost `if` around one."""
     for up in context.tree.path(statement)[1:]:
-        if not isinstance(up, ast.If) or context.is_main(up):
+        if not isinstance(up, ast.If) or is_main(up):
             break
         statement = up
     return statement

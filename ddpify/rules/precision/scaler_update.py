@@ -7,10 +7,10 @@ import itertools
 from collections.abc import Iterator
 
 from ddpify.facts import library
-from ddpify.facts.model import Call, Method, New
+from ddpify.facts.model import Call, Method, New, in_common
 from ddpify.facts.tree import Tree, walk
 from ddpify.rules.context import Context
-from ddpify.rules.precision.existing import Backward, common
+from ddpify.rules.precision.existing import Backward
 
 
 class Unclear(Exception):
@@ -78,7 +78,7 @@ def _ends(context: Context, every: list[Backward], steps: list[Call]) -> Iterato
 
 def _partings(calls: list[Call]) -> list[ast.AST]:
     """Where the ways to some calls part: for each of them, the call that leads there from the function that they have in common."""
-    depth = min(common(calls[0].stack, c.stack) for c in calls)
+    depth = min(in_common(calls[0].stack, c.stack) for c in calls)
     return [c.stack[depth] if depth < len(c.stack) else c.node for c in calls]
 
 

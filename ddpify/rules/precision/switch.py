@@ -15,7 +15,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import DropArgument, Edit, SetArgument
-from ddpify.facts.tree import walk
+from ddpify.facts.tree import is_main, walk
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Safety
 from ddpify.rules.context import Context, argument
@@ -179,7 +179,7 @@ def _apex(context: Context) -> Iterator[Change | Finding]:
             if level in ("O0", "O1"):
                 edits += [DropArgument(node, k.arg) for k in node.keywords if k.arg in ("keep_batchnorm_fp32", "master_weights")]
             edits += clipping.zeroed(context)
-            flags = [up.test for up in context.tree.ancestors(node) if isinstance(up, ast.If) and not context.is_main(up)]
+            flags = [up.test for up in context.tree.ancestors(node) if isinstance(up, ast.If) and not is_main(up)]
             if flags:
                 why = f"`{ast.unparse(flags[0])}` still decides whether there is mixed precision"
                 yield context.manual(CODE, node, why, level=Safety.NOTE)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from ddpify.checks.binding import Binding
 from ddpify.checks.order import JOINED, Order
 from ddpify.facts.model import Stack
-from ddpify.facts.tree import walk
+from ddpify.facts.tree import is_main, walk
 from ddpify.project import Project
 from ddpify.rules.base import Change
 from ddpify.rules.context import Context
@@ -29,7 +29,7 @@ def behind_choice_of_devices(context: Context, changes: Sequence[Change]) -> ast
         return None
     *_, outermost = around = tree.path(nodes[0])
     function = tree.function(nodes[0])
-    if context.is_main(outermost):
+    if is_main(outermost):
         outermost = around[-2]
     elif isinstance(function, ast.Module):
         return None

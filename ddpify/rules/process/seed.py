@@ -18,7 +18,7 @@ from collections.abc import Container, Iterator
 from ddpify.edits import InsertBefore, Replace
 from ddpify.facts import batch_source, library
 from ddpify.facts.model import NOTHING, Call, New, Obj
-from ddpify.facts.tree import inside, is_main_test, walk
+from ddpify.facts.tree import inside, is_main, is_main_test, walk
 from ddpify.records import dataclass
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
@@ -407,7 +407,7 @@ def _branches(context: Context, backward: Call, node: ast.stmt) -> frozenset[tup
     for start in (node, *(call for call in backward.stack if call not in within)):
         tree = context.facts.tree_of(start)
         for part, up in itertools.pairwise((start, *tree.ancestors(start))):
-            if isinstance(up, ast.If) and part is not up.test and not is_main_test(up.test):
+            if isinstance(up, ast.If) and part is not up.test and not is_main(up):
                 out.add((up, part in up.body))
     return frozenset(out)
 

@@ -20,7 +20,7 @@ from ddpify.edits import Edit, InsertAfter, InsertBefore
 from ddpify.facts import disk
 from ddpify.facts.devices import Devices
 from ddpify.facts.model import Call, New
-from ddpify.facts.tree import walk
+from ddpify.facts.tree import is_main, walk
 from ddpify.resources import template_dir
 from ddpify.rules.base import Change, Example, Safety
 from ddpify.rules.context import NAMES, Context
@@ -290,7 +290,7 @@ def _anchor(context: Context, changes: Sequence[Change]) -> tuple[ast.stmt, bool
         defines = isinstance(statement, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef))
         if (
             (defines and at > 0)  # one above all imports is for one of them, such as what silences warnings
-            or context.is_main(statement)
+            or is_main(statement)
             or statement is early
             or (statement in edited and not isinstance(statement, (ast.Import, ast.ImportFrom)))
         ):

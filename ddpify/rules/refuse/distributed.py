@@ -14,7 +14,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpify.facts.tree import walk
+from ddpify.facts.tree import names_in, walk
 from ddpify.project import Project
 from ddpify.rules.base import Example
 from ddpify.rules.refuse.reach import Reach, Use, reach
@@ -88,11 +88,11 @@ def _is_gradient(use: Use, argument: ast.expr) -> bool:
         size = len(known)
         for node in use.unit.walk():
             if isinstance(node, (ast.For, ast.comprehension)) and _mentions_gradients(node.iter, known):
-                known |= _names(node.target)
+                known |= names_in(node.target)
             elif isinstance(node, ast.Assign) and _mentions_gradients(node.value, known):
-                known.update(*map(_names, node.targets))
+                known.update(*map(names_in, node.targets))
             elif isinstance(node, ast.Call) and _collects(node) and any(_mentions_gradients(item, known) for item in node.args):
-                known |= _names(node.func)
+                known |= names_in(node.func)
     return _mentions_gradients(argument, known)
 
 
@@ -107,10 +107,6 @@ def _mentions_gradients(value: ast.expr, known: set[str]) -> bool:
         if isinstance(node, ast.Name) and node.id in known:
             return True
     return False
-
-
-def _names(target: ast.expr) -> set[str]:
-    return {node.id for node in walk(target) if isinstance(node, ast.Name)}
 
 
 def _wraps(reached: Reach) -> Iterator[Use]:
