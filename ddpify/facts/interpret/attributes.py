@@ -70,54 +70,69 @@ def _attribute_of(run: Interpreter, obj: Obj, name: str, base: Value) -> Value:
         return _groups(run, obj)
     if name == named.SPACE and isinstance(obj, (Module, New, Part, Class)):
         return just(run.objects.part(obj, name))
-    if isinstance(obj, Ext):
-        if obj.path in library.SETTINGS:
+    match obj:
+        case Ext() if obj.path in library.SETTINGS:
             return run.memory.get((obj, name)) or just(run.objects.part(obj, name))
-        return run.of_library(canonical(f"{obj.path}.{name}"))
-    if isinstance(obj, Pick):
-        return named.attribute(run, obj, name)
-    if isinstance(obj, Module):
-        found = run.memory.get((obj.name, name))
-        if found is None:
-            full = f"{obj.name}.{name}"
-            return run.import_module(full, full) if run.project.is_local(full) else NOTHING
-        return found
-    if isinstance(obj, Class):
-        if name == "apply" and "torch.autograd.Function" in run.library_bases(obj):
-            found = run.find(obj, "forward") or NOTHING
-            return join([just(run.objects.bound(f, obj, obj)) for f in found.objs if isinstance(f, Func)])
-        inherited = name in library.CLASS_CONSTRUCTORS and any(True for _ in run.library_bases(obj))
-        return run.find(obj, name) or (just(run.objects.method(obj, name)) if inherited else NOTHING)
-    if isinstance(obj, Super):
-        return _super(run, obj, name)
-    if isinstance(obj, New) and obj.cls is not None:
-        return _instance_attribute(run, obj, obj.cls, name)
-    if isinstance(obj, (New, Part)):
-        held = run.memory.get((obj, name)) if name != "batch_size" or not run.is_a(obj, *library.LOADERS) else None
-        if held is not None:
-            return held
-        if isinstance(obj, New) and obj.path == EXAMPLE_BATCH and name not in ("dataset", "fields", "__class__"):
-            return run.memory.get((obj, ANY_FIELD)) or run.memory.get((obj, OTHER_FIELDS), NOTHING)
-        if isinstance(obj, New) and obj.path in library.HOLDERS and name not in library.OF_DICTS and (obj, UNNAMED) in run.memory:
-            return run.memory[obj, UNNAMED] | just(run.objects.method(obj, name))  # put in by a key that is not known
-        if isinstance(obj, New) and obj.path in library.WRAPPERS:
-            inner = [o for o in opened(run, [obj]) if o is not obj and name not in library.MODULE_METHODS]
-            if name == "module":
-                return NOTHING
-            if inner:
-                return attribute(run, Value(frozenset(inner)), name)
-        if name == "batch_size" and run.is_a(obj, *library.LOADERS) and (obj, WHOLE_BATCHES) not in run.memory:
-            return Value(frozenset(), frozenset((Origin("share", obj),)))  # this rank's already, once the loader is sharded
-        given = run.memory.get((obj, library.GIVEN), NOTHING)
-        return Value(frozenset((run.objects.part(obj, name), run.objects.method(obj, name))), base.origins | given.origins, given.scale)
-    if isinstance(obj, Tup) and name in obj.names:
-        return obj.items[obj.names.index(name)]
-    if isinstance(obj, Tup) or (isinstance(obj, Lit) and obj.value is None):
-        return NOTHING
+        case Ext():
+            return run.of_library(canonical(f"{obj.path}.{name}"))
+        case Pick():
+            return named.attribute(run, obj, name)
+        case Module():
+            return _of_module(run, obj, name)
+        case Class():
+            return _of_class(run, obj, name)
+        case Super():
+            return _super(run, obj, name)
+        case New() if obj.cls is not None:
+            return _instance_attribute(run, obj, obj.cls, name)
+        case New() | Part():
+            return _of_object(run, obj, name, base)
+        case Tup() if name in obj.names:
+            return obj.items[obj.names.index(name)]
+        case Tup() | Lit(value=None):
+            return NOTHING
     tensor = library.tensor_attribute(Value(frozenset(), base.origins, base.scale, base.shape), name)
     if isinstance(obj, Lit):  # a number that a loop adds tensors to is a tensor after it
         return just(run.objects.method(obj, name)) | (tensor if base.scale or base.origins else NOTHING)
     return tensor
+
+
+def _of_module(run: Interpreter, obj: Module, name: str) -> Value:
+    found = run.memory.get((obj.name, name))
+    if found is None:
+        full = f"{obj.name}.{name}"
+        return run.import_module(full, full) if run.project.is_local(full) else NOTHING
+    return found
+
+
+def _of_class(run: Interpreter, obj: Class, name: str) -> Value:
+    if name == "apply" and "torch.autograd.Function" in run.library_bases(obj):
+        found = run.find(obj, "forward") or NOTHING
+        return join([just(run.objects.bound(f, obj, obj)) for f in found.objs if isinstance(f, Func)])
+    inherited = name in library.CLASS_CONSTRUCTORS and any(True for _ in run.library_bases(obj))
+    return run.find(obj, name) or (just(run.objects.method(obj, name)) if inherited else NOTHING)
+
+
+def _of_object(run: Interpreter, obj: New | Part, name: str, base: Value) -> Value:
+    """An attribute of an object that a library made, or of a part of one."""
+    loads = name == "batch_size" and run.is_a(obj, *library.LOADERS)
+    held = run.memory.get((obj, name)) if not loads else None
+    if held is not None:
+        return held
+    if isinstance(obj, New) and obj.path == EXAMPLE_BATCH and name not in ("dataset", "fields", "__class__"):
+        return run.memory.get((obj, ANY_FIELD)) or run.memory.get((obj, OTHER_FIELDS), NOTHING)
+    if isinstance(obj, New) and obj.path in library.HOLDERS and name not in library.OF_DICTS and (obj, UNNAMED) in run.memory:
+        return run.memory[obj, UNNAMED] | just(run.objects.method(obj, name))  # put in by a key that is not known
+    if isinstance(obj, New) and obj.path in library.WRAPPERS:
+        inner = [o for o in opened(run, [obj]) if o is not obj and name not in library.MODULE_METHODS]
+        if name == "module":
+            return NOTHING
+        if inner:
+            return attribute(run, Value(frozenset(inner)), name)
+    if loads and (obj, WHOLE_BATCHES) not in run.memory:
+        return Value(frozenset(), frozenset((Origin("share", obj),)))  # this rank's already, once the loader is sharded
+    given = run.memory.get((obj, library.GIVEN), NOTHING)
+    return Value(frozenset((run.objects.part(obj, name), run.objects.method(obj, name))), base.origins | given.origins, given.scale)
 
 
 def _was_inside(run: Interpreter, obj: New) -> bool:
