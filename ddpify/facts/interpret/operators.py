@@ -13,7 +13,7 @@ from ddpify.facts.model import NOTHING, New, Part, Tup, Value, join, just, origi
 from ddpify.facts.operands import entries
 from ddpify.facts.origins import Origin, of_kind, without
 from ddpify.facts.record import Kind
-from ddpify.placement.shape import EXTREMES, Shape
+from ddpify.placement.shape import EXTREMES, Scale, Shape
 from ddpify.records import replace
 
 
@@ -71,64 +71,93 @@ def by_class(run: Interpreter, op: ast.operator, left: Value, right: Value, node
 
 def binary(run: Interpreter, op: ast.operator, left: Value, right: Value, node: ast.AST) -> Value:
     """What an operator makes of two values."""
-    if (given := by_class(run, op, left, right, node) or by_class(run, op, right, left, node, "r")) is not None:
-        return given
-    if (united := _united(run, op, left, right, node)) is not None:
-        return united
+    for way in (_by_classes, _united, _text, _joined):
+        if (made := way(run, op, left, right, node)) is not None:
+            return made
+    origins = _origins(left, right)
+    found = tensors.binary(run, op, left, right, origins, node)
+    scale, origins = found.scale, found.origins if of_kind(origins, "offset") else without(found.origins, "offset")
+    if isinstance(op, ast.Div):
+        scale, origins = _divided(run, left, right, scale, origins)
+    elif isinstance(op, ast.Mult):
+        scale, origins = _multiplied(left, right, scale, origins)
+    if scale in ("mean", "sum", "count", "total", *EXTREMES) and any(v.scale is None and v.of_kind("decided") for v in (left, right)):
+        scale = "other"  # a number chosen by a rank's own batch
+    if scale == "sum" and isinstance(op, (ast.Add, ast.Sub)):
+        constant = right if left.scale == "sum" else left
+        if constant.scale is None and literal(constant) != 0:
+            origins |= {Origin("offset")}  # a total and something more, which totals over ranks would count several times
+        if constant.scale is None and _of_all(run, constant):
+            scale = "other"  # a total and a term that is the same on every rank: no one factor fits
+    return Value(frozenset(), origins, scale, found.shape)
+
+
+def _origins(left: Value, right: Value) -> frozenset[Origin]:
+    """Where both operands come from."""
+    return library.mixed([left, right], {}).origins | sources_of(left) | sources_of(right)
+
+
+def _by_classes(run: Interpreter, op: ast.operator, left: Value, right: Value, node: ast.AST) -> Value | None:
+    """What the class of either operand makes of it."""
+    return by_class(run, op, left, right, node) or by_class(run, op, right, left, node, "r")
+
+
+def _text(run: Interpreter, op: ast.operator, left: Value, right: Value, node: ast.AST) -> Value | None:
+    """The text, or the path, that is put together of texts; None where it is none."""
     texts = [o for o in (literal(left), literal(right)) if isinstance(o, str)]
-    if isinstance(op, ast.Add) and (joined := joined_texts([left, right])):
-        return Value(joined, left.origins | right.origins)
-    if isinstance(op, ast.Add) and texts and (like := named.text(run, [left, right])):
-        return Value(like, left.origins | right.origins)
+    if isinstance(op, ast.Add) and (text := joined_texts([left, right]) or (named.text(run, [left, right]) if texts else None)):
+        return Value(text, left.origins | right.origins)
     if isinstance(op, ast.Mod) and texts:
         filled = [right, *as_texts(run, right, node)]
         return Value(named.filled_in(run, left), left.origins | origins_of(filled) | sources_of(right), tensors.any_function(filled))
-    origins = library.mixed([left, right], {}).origins | sources_of(left) | sources_of(right)
-    if isinstance(op, ast.Add):
-        tuples = [o for v in (left, right) for o in v.objs if isinstance(o, Tup)]
-        if len(tuples) == 2 and len(left.objs) == len(right.objs) == 1:
-            first, second = tuples
-            if first.rest is None:
-                return just(Tup(first.items + second.items, (), second.rest))
-            return just(Tup(first.items, (), join([first.rest, *second.items])))
-        lists = frozenset(o for v in (left, right) for o in v.instances() if o.path == "list")
-        if (tuples or lists) and (sizes := tensor_entries.sizes_joined(run, left, right, node)) is not None:
-            return sizes
-        if len(tuples) == len(left.objs) == 1 and tuples[0] in left.objs and not right.objs and right.scale != "count":
-            rest = Value(frozenset(), right.origins, right.scale and "other")  # the entries of a tuple that is not known
-            return just(replace(tuples[0], names=(), rest=rest if tuples[0].rest is None else tuples[0].rest | rest))
-        if lists or (lists := frozenset(o for v in (left, right) for o in v.instances() if o.path == "torch.nn.ModuleList")):
-            return Value(lists, origins)
-    if isinstance(op, ast.Div) and texts:
-        return Value(left.objs, origins)
-    found = tensors.binary(run, op, left, right, origins, node)
-    scale, origins = found.scale, found.origins if of_kind(origins, "offset") else without(found.origins, "offset")
-    if isinstance(op, ast.Div) and (left.scale, right.scale) == ("sum", "count") and not right.of_kind("part"):
+    return Value(left.objs, _origins(left, right)) if isinstance(op, ast.Div) and texts else None
+
+
+def _joined(run: Interpreter, op: ast.operator, left: Value, right: Value, node: ast.AST) -> Value | None:
+    """The tuple or the list of the entries of two; None where it is none."""
+    if not isinstance(op, ast.Add):
+        return None
+    tuples = [o for v in (left, right) for o in v.objs if isinstance(o, Tup)]
+    if len(tuples) == 2 and len(left.objs) == len(right.objs) == 1:
+        first, second = tuples
+        if first.rest is None:
+            return just(Tup(first.items + second.items, (), second.rest))
+        return just(Tup(first.items, (), join([first.rest, *second.items])))
+    lists = frozenset(o for v in (left, right) for o in v.instances() if o.path == "list")
+    if (tuples or lists) and (sizes := tensor_entries.sizes_joined(run, left, right, node)) is not None:
+        return sizes
+    if len(tuples) == len(left.objs) == 1 and tuples[0] in left.objs and not right.objs and right.scale != "count":
+        rest = Value(frozenset(), right.origins, right.scale and "other")  # the entries of a tuple that is not known
+        return just(replace(tuples[0], names=(), rest=rest if tuples[0].rest is None else tuples[0].rest | rest))
+    held = lists or frozenset(o for v in (left, right) for o in v.instances() if o.path == "torch.nn.ModuleList")
+    return Value(held, _origins(left, right)) if held else None
+
+
+def _divided(
+    run: Interpreter, left: Value, right: Value, scale: Scale | None, origins: frozenset[Origin]
+) -> tuple[Scale | None, frozenset[Origin]]:
+    """The scale and the origins of a quotient, by what its divisor counts."""
+    if (left.scale, right.scale) == ("sum", "count") and not right.of_kind("part"):
         origins = without(origins, "part")  # a part's total, of all rows: the parts add up to the average
-    if isinstance(op, ast.Mult) and any(a.scale == "weighted" and b.of_kind("world") for a, b in ((left, right), (right, left))):
-        scale = "mean"  # an average by weights, times this rank's part of them
-    if isinstance(op, ast.Mult) and scale == "count" and any(v.scale is None and v.of_kind("world") for v in (left, right)):
-        origins, scale = (
-            without(origins, "batch"),
-            None,
-        )  # all ranks' batches have one length: this counts them all
-    if isinstance(op, ast.Div) and right.scale is None and _is_batch_size(run, right, left.of_kind("batch")):
+    if right.scale is None and _is_batch_size(run, right, left.of_kind("batch")):
         if left.scale == "sum":
             scale = "mean"
         elif left.scale == "count":  # how full a batch is: the same on all ranks
             origins, scale = without(origins, "batch"), None
-    if scale in ("mean", "sum", "count", "total", *EXTREMES) and any(v.scale is None and v.of_kind("decided") for v in (left, right)):
-        scale = "other"  # a number chosen by a rank's own batch
-    constant = right if left.scale == "sum" else left
-    if scale == "sum" and isinstance(op, (ast.Add, ast.Sub)) and constant.scale is None and literal(constant) != 0:
-        origins |= {Origin("offset")}  # a total and something more, which totals over ranks would count several times
-    if isinstance(op, ast.Mult) and scale == "sum" and any(v.scale is None and _is_world(v) for v in (left, right)):
-        scale = "mean"  # a rank's total, times the number of ranks
-    if isinstance(op, ast.Div) and scale == "mean" and right.scale is None and _is_world(right):
+    if scale == "mean" and right.scale is None and _is_world(right):
         scale = "sum"  # a rank's part of an average over all samples
-    if scale == "sum" and isinstance(op, (ast.Add, ast.Sub)) and constant.scale is None and _of_all(run, constant):
-        scale = "other"  # a total and a term that is the same on every rank: no one factor fits
-    return Value(frozenset(), origins, scale, found.shape)
+    return scale, origins
+
+
+def _multiplied(left: Value, right: Value, scale: Scale | None, origins: frozenset[Origin]) -> tuple[Scale | None, frozenset[Origin]]:
+    """The scale and the origins of a product, one factor of which may be the number of ranks."""
+    if any(a.scale == "weighted" and b.of_kind("world") for a, b in ((left, right), (right, left))):
+        return "mean", origins  # an average by weights, times this rank's part of them
+    if scale == "count" and any(v.scale is None and v.of_kind("world") for v in (left, right)):
+        return None, without(origins, "batch")  # all ranks' batches have one length: this counts them all
+    if scale == "sum" and any(v.scale is None and _is_world(v) for v in (left, right)):
+        return "mean", origins  # a rank's total, times the number of ranks
+    return scale, origins
 
 
 def _united(run: Interpreter, op: ast.operator, left: Value, right: Value, node: ast.AST) -> Value | None:
