@@ -67,56 +67,72 @@ def _of_steps(run: Interpreter, base: Value, index: Value, node: ast.Subscript) 
 def item(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Value:
     """What `base[index]` is; None has no entries, so that what may be None is none of it."""
     base = _but_none(base)
-    if not base.objs and base.of_kind("labelled"):
-        if isinstance(node.slice, ast.Slice) and node.slice.lower is None and node.slice.step is None:
-            return base  # the first outputs
-        key = literal(index)
-        part = library.first_output_of(base) if key == 0 else library.output_of(base, str(key))
-        return Value(frozenset(), part.origins | index.origins, part.scale, part.shape)
     if not base.objs:
-        if base.scale == "sample" and _steps_through(run, node.slice):
-            return Value(frozenset(), base.origins | {Origin("part", node)}, "sample", base.shape)
-        if base.scale == "sample" and run.batch_sources and run.side_by_side(base):
-            return _of_steps(run, base, index, node)
-        if (seeds := library.seed_rows(run, base, node.slice)) is not None:
-            return seeds
-        found = tensor_entries.item(run, base, index, node)
-        return library.agreed(found) if base.scale == "count" and found.scale is None else found
-    out = []
-    for obj in base.objs:
-        if isinstance(obj, New) and obj.path == library.PARTS:
-            out.append(run.memory[obj, "whole" if isinstance(literal(index), int) else ELEMENT])
-        elif isinstance(obj, Tup):
-            at = literal(index)
-            if isinstance(at, int) and (0 if obj.rest is not None else -len(obj.items)) <= at < len(obj.items):
-                out.append(obj.items[at])
-            elif obj.rest is not None and isinstance(at, int) and at >= 0:
-                out.append(obj.rest)
-            elif (some := _sliced(run, obj, node.slice)) is not None:
-                out.append(just(some))
-            else:
-                out.append(join(obj.entries))
-        elif isinstance(obj, Part) and obj.name == named.SPACE:
-            out.append(named.in_space(run, obj, literal_keys(index)))
-        elif isinstance(obj, Ext) and obj.path == "sys.modules" and literal_keys(index):
-            out.append(join([just(Module(key)) if key == run.frame.file else run.import_module(key, key) for key in literal_keys(index)]))
-        elif isinstance(obj, Ext):
-            kind = library.ENVIRONMENT.get(str(literal(index))) if obj.path == "os.environ" else None
-            if obj.path.endswith(f".{named.SPACE}"):
-                out += [just(Ext(canonical(f"{obj.path.removesuffix(named.SPACE)}{key}"))) for key in literal_keys(index) or ["*"]]
-                continue
-            out.append(Value(frozenset(), frozenset((Origin(kind),))) if kind else just(Ext(f"{obj.path}[]")))
-        elif isinstance(obj, New) and isinstance(node.slice, ast.Slice) and _of_models(run, obj):
-            out.append(just(obj))  # some of its networks
-        elif isinstance(obj, New) and obj.path in library.WRAPPERS:
-            out.append(item(run, run.memory.get((obj, "module"), NOTHING), index, node))
-        elif isinstance(obj, (New, Part)):
-            out += _of_object(run, obj, base, index, node)
+        return _of_tensor(run, base, index, node)
+    out = [value for obj in base.objs for value in _under(run, obj, base, index, node)]
     origins = base.origins
     if base.of_kind("parameters") and isinstance(literal(index), str) and literal(index) != "params":
         origins = without(origins, "parameters", "weight")  # a setting of a group
     found = join(out) | Value(frozenset(), origins | of_batches(run, index), base.scale, base.shape)
     return found | _chosen(run, base, found, index)
+
+
+def _of_tensor(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Value:
+    """What a tensor, or what a network of transformers gives, has under an index."""
+    if base.of_kind("labelled"):
+        if isinstance(node.slice, ast.Slice) and node.slice.lower is None and node.slice.step is None:
+            return base  # the first outputs
+        key = literal(index)
+        part = library.first_output_of(base) if key == 0 else library.output_of(base, str(key))
+        return Value(frozenset(), part.origins | index.origins, part.scale, part.shape)
+    if base.scale == "sample" and _steps_through(run, node.slice):
+        return Value(frozenset(), base.origins | {Origin("part", node)}, "sample", base.shape)
+    if base.scale == "sample" and run.batch_sources and run.side_by_side(base):
+        return _of_steps(run, base, index, node)
+    if (seeds := library.seed_rows(run, base, node.slice)) is not None:
+        return seeds
+    found = tensor_entries.item(run, base, index, node)
+    return library.agreed(found) if base.scale == "count" and found.scale is None else found
+
+
+def _under(run: Interpreter, obj: Obj, base: Value, index: Value, node: ast.Subscript) -> list[Value]:
+    """What an object that `base` may be has under an index."""
+    match obj:
+        case New(path=library.PARTS):
+            return [run.memory[obj, "whole" if isinstance(literal(index), int) else ELEMENT]]
+        case Tup():
+            return [_of_tuple(run, obj, literal(index), node.slice)]
+        case Part(name=named.SPACE):
+            return [named.in_space(run, obj, literal_keys(index))]
+        case Ext():
+            return _of_path(run, obj.path, index)
+        case New() if isinstance(node.slice, ast.Slice) and _of_models(run, obj):
+            return [just(obj)]  # some of its networks
+        case New() if obj.path in library.WRAPPERS:
+            return [item(run, run.memory.get((obj, "module"), NOTHING), index, node)]
+        case New() | Part():
+            return _of_object(run, obj, base, index, node)
+    return []
+
+
+def _of_tuple(run: Interpreter, obj: Tup, at: object, index: ast.expr) -> Value:
+    if isinstance(at, int) and (0 if obj.rest is not None else -len(obj.items)) <= at < len(obj.items):
+        return obj.items[at]
+    if obj.rest is not None and isinstance(at, int) and at >= 0:
+        return obj.rest
+    some = _sliced(run, obj, index)
+    return just(some) if some is not None else join(obj.entries)
+
+
+def _of_path(run: Interpreter, path: str, index: Value) -> list[Value]:
+    """What something of a library has under an index: a module in `sys.modules`, a name in its `__dict__`, a setting of the process."""
+    keys = literal_keys(index)
+    if path == "sys.modules" and keys:
+        return [just(Module(key)) if key == run.frame.file else run.import_module(key, key) for key in keys]
+    if path.endswith(f".{named.SPACE}"):
+        return [just(Ext(canonical(f"{path.removesuffix(named.SPACE)}{key}"))) for key in keys or ["*"]]
+    kind = library.ENVIRONMENT.get(str(literal(index))) if path == "os.environ" else None
+    return [Value(frozenset(), frozenset((Origin(kind),))) if kind else just(Ext(f"{path}[]"))]
 
 
 def _chosen(run: Interpreter, base: Value, found: Value, index: Value) -> Value:
@@ -259,35 +275,38 @@ def _element_of(run: Interpreter, obj: Obj, over: Value, node: ast.AST | None) -
         return library.same_rows(batch) if (obj, WHOLE_BATCHES) in run.memory else batch
     if isinstance(obj, New) and obj.path in library.WRAPPERS:
         return element(run, run.memory.get((obj, "module"), NOTHING), node)
-    if isinstance(obj, New):
-        if obj.path in ("range",):
-            place = frozenset((Origin(PLACES, obj),)) if (obj, tensors.ENDS) in run.memory else frozenset()
-            return Value(frozenset(), frozenset((Origin("index", node),)) | place | over.origins)
-        inner = run.memory.get((obj, "iterable"))
-        if obj.path == "enumerate" and inner is not None:
-            place = frozenset((Origin(PLACES, obj),)) if run.per_sample(inner, numbered=False) else frozenset()
-            return just(Tup((Value(frozenset(), frozenset((Origin("index", node),)) | place), element(run, inner, node))))
-        if obj.path == library.PARTS:
-            return run.memory[obj, ELEMENT]
-        if obj.path == "zip":
-            return just(Tup(tuple(element(run, i, node) for i in run.memory.numbered(obj))))
-        if inner is not None:  # `list(values)`, to which more was added since
-            return element(run, inner, node) | run.memory.get((obj, ELEMENT), NOTHING)
-        if run.is_a(obj, *library.DICTS) and (obj, ELEMENT) in run.memory and own_method(run, obj, "__iter__") is None:
-            return _keys_of(run, obj)
-        if (obj, ELEMENT) in run.memory:
-            return run.memory[obj, ELEMENT]
-        if obj.cls is not None:
-            made = run.invoke_named(obj, "__iter__", obj.node)
-            if made is not None:
-                if any(o is obj for o in made.objs):
-                    return run.invoke_named(obj, "__next__", obj.node) or NOTHING
-                return element(run, made, node)
+    if isinstance(obj, New) and (found := _gone_through(run, obj, over, node)) is not None:
+        return found
     if isinstance(obj, Part) and (obj, ELEMENT) in run.memory:
         return run.memory[obj, ELEMENT]
     if isinstance(obj, (New, Part)):
         return Value(frozenset((run.objects.part(obj, ELEMENT),)), over.origins, over.scale, over.shape)
     return Value(frozenset(), over.origins, over.scale, over.shape)
+
+
+def _gone_through(run: Interpreter, obj: New, over: Value, node: ast.AST | None) -> Value | None:
+    """What a collection, an iterator or an object with an `__iter__` of its own gives; None where that is not known."""
+    if obj.path == "range":
+        place = frozenset((Origin(PLACES, obj),)) if (obj, tensors.ENDS) in run.memory else frozenset()
+        return Value(frozenset(), frozenset((Origin("index", node),)) | place | over.origins)
+    inner = run.memory.get((obj, "iterable"))
+    if obj.path == "enumerate" and inner is not None:
+        place = frozenset((Origin(PLACES, obj),)) if run.per_sample(inner, numbered=False) else frozenset()
+        return just(Tup((Value(frozenset(), frozenset((Origin("index", node),)) | place), element(run, inner, node))))
+    if obj.path == library.PARTS:
+        return run.memory[obj, ELEMENT]
+    if obj.path == "zip":
+        return just(Tup(tuple(element(run, i, node) for i in run.memory.numbered(obj))))
+    if inner is not None:  # `list(values)`, to which more was added since
+        return element(run, inner, node) | run.memory.get((obj, ELEMENT), NOTHING)
+    if run.is_a(obj, *library.DICTS) and (obj, ELEMENT) in run.memory and own_method(run, obj, "__iter__") is None:
+        return _keys_of(run, obj)
+    if (obj, ELEMENT) in run.memory:
+        return run.memory[obj, ELEMENT]
+    made = run.invoke_named(obj, "__iter__", obj.node)
+    if made is not None and any(o is obj for o in made.objs):
+        return run.invoke_named(obj, "__next__", obj.node) or NOTHING
+    return element(run, made, node) if made is not None else None
 
 
 def own_method(run: Interpreter, obj: New, name: str) -> Value | None:
