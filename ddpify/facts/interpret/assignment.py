@@ -104,63 +104,83 @@ def assign(run: Interpreter, target: ast.expr, value: Value) -> None:
     elif isinstance(target, ast.Starred):
         assign(run, target.value, value)
     elif isinstance(target, ast.Attribute):
-        receiver = run.expression(target.value)
-        run.store(target, receiver, value)
-        run.events.append((Kind.WRITE, target, receiver, value))
-        if target.attr == "requires_grad" and isinstance(target.value, ast.Name) and literal(value) is True:
-            _freed(run, target.value, receiver)
-        if target.attr == "data" and not combine(run, target.value, receiver, value):
-            _refilled(run, target.value, receiver, value)
-        held = frozenset(o for obj in receiver.objs for o in _inside(run, obj))
-        strong = len(held) == 1 or held == run.frame.owners
-        for obj in held:
-            run.set_attribute(obj, target.attr, value, strong)
-            if isinstance(obj, New) and obj.path in library.DICTS:
-                run.keys.setdefault(obj, set()).add(target.attr)
-                run.asks("keys", obj)
-                run.memory[obj, ELEMENT] = join([run.memory.get((obj, k), NOTHING) for k in (*run.keys[obj], UNNAMED)])
+        _into_attribute(run, target, value)
     elif isinstance(target, ast.Subscript):
-        of = viewed(target.value, run.expression)
-        receiver, index = run.expression(of), run.expression(target.slice)
-        filled_with(run, target, False)
-        run.store(target, receiver, value)
-        run.events.append((Kind.WRITE, target, receiver, value))
-        if _all_of(target) and receiver.of_kind("drawn") and not value.of_kind("drawn"):
-            assign(run, target.value, library.agreed(receiver))  # an order that was shuffled in place is now that of all ranks
-            return
-        if (sizes := tensor_entries.sizes_with(run, receiver, index, value)) is not None:
-            assign(run, of, sizes)
-            return
-        if _all_of(target) and _replaced(run, receiver, value):
-            run.events.append((Kind.FILL, target, None, receiver))
-            return
-        for obj in receiver.objs:
-            if isinstance(obj, Part) and obj.name == named.SPACE:
-                named.set_in_space(run, obj, index, value, len(receiver.objs) == 1)
-                continue
-            for key in literal_keys(index):
-                run.set_attribute(obj, key, value, len(receiver.objs) == 1)
-                run.keys.setdefault(obj, set()).add(key)
-            if literal_keys(index) and isinstance(obj, New) and (run.is_a(obj, *library.DICTS) or _listed(run, obj, literal_keys(index))):
-                run.asks("keys", obj)
-                run.memory[obj, ELEMENT] = join([run.memory.get((obj, k), NOTHING) for k in (*run.keys[obj], UNNAMED)])
-                continue
-            part = run.element(value) if isinstance(target.slice, ast.Slice) else value
-            run.set_attribute(obj, ELEMENT, part, False)
-            run.set_attribute(obj, UNNAMED, part, False)
-            _put_into(run, obj, part)
-        origins = library.mixed([value, index], {}).origins
-        if not of_kind(origins, "batch"):  # rows of all ranks, put where all ranks have them
-            origins = without(origins, "whole")
-        if combine(run, of, receiver, value):
-            return
-        if not receiver.objs and origins and isinstance(of, ast.Name):
-            scale = "other" if receiver.scale == "sample" and _is_of_other_samples(run, index) else receiver.scale
-            run.bind(of.id, Value(receiver.objs, receiver.origins | origins, scale, receiver.shape))
-            run.frame.changed.add(of.id)
-        elif not receiver.objs and origins and isinstance(of, ast.Attribute):
-            for obj in run.expression(of.value).objs:
-                run.set_attribute(obj, of.attr, Value(receiver.objs, receiver.origins | origins, receiver.scale, receiver.shape), False)
+        _into_entry(run, target, value)
+
+
+def _into_attribute(run: Interpreter, target: ast.Attribute, value: Value) -> None:
+    """Carry out `x.name = value`."""
+    receiver = run.expression(target.value)
+    run.store(target, receiver, value)
+    run.events.append((Kind.WRITE, target, receiver, value))
+    if target.attr == "requires_grad" and isinstance(target.value, ast.Name) and literal(value) is True:
+        _freed(run, target.value, receiver)
+    if target.attr == "data" and not combine(run, target.value, receiver, value):
+        _refilled(run, target.value, receiver, value)
+    held = frozenset(o for obj in receiver.objs for o in _inside(run, obj))
+    strong = len(held) == 1 or held == run.frame.owners
+    for obj in held:
+        run.set_attribute(obj, target.attr, value, strong)
+        if isinstance(obj, New) and obj.path in library.DICTS:
+            run.keys.setdefault(obj, set()).add(target.attr)
+            _joined_by_keys(run, obj)
+
+
+def _joined_by_keys(run: Interpreter, obj: New) -> None:
+    """Let what an entry of a dict or a list may be follow from its keys, one of which has a new value."""
+    run.asks("keys", obj)
+    run.memory[obj, ELEMENT] = join([run.memory.get((obj, k), NOTHING) for k in (*run.keys[obj], UNNAMED)])
+
+
+def _into_entry(run: Interpreter, target: ast.Subscript, value: Value) -> None:
+    """Carry out `x[index] = value`."""
+    of = viewed(target.value, run.expression)
+    receiver, index = run.expression(of), run.expression(target.slice)
+    filled_with(run, target, False)
+    run.store(target, receiver, value)
+    run.events.append((Kind.WRITE, target, receiver, value))
+    if _all_of(target) and receiver.of_kind("drawn") and not value.of_kind("drawn"):
+        assign(run, target.value, library.agreed(receiver))  # an order that was shuffled in place is now that of all ranks
+        return
+    if (sizes := tensor_entries.sizes_with(run, receiver, index, value)) is not None:
+        assign(run, of, sizes)
+        return
+    if _all_of(target) and _replaced(run, receiver, value):
+        run.events.append((Kind.FILL, target, None, receiver))
+        return
+    for obj in receiver.objs:
+        _under_keys(run, obj, index, value, target.slice, len(receiver.objs) == 1)
+    origins = library.mixed([value, index], {}).origins
+    if not of_kind(origins, "batch"):  # rows of all ranks, put where all ranks have them
+        origins = without(origins, "whole")
+    if combine(run, of, receiver, value):
+        return
+    if not receiver.objs and origins and isinstance(of, ast.Name):
+        scale = "other" if receiver.scale == "sample" and _is_of_other_samples(run, index) else receiver.scale
+        run.bind(of.id, Value(receiver.objs, receiver.origins | origins, scale, receiver.shape))
+        run.frame.changed.add(of.id)
+    elif not receiver.objs and origins and isinstance(of, ast.Attribute):
+        for obj in run.expression(of.value).objs:
+            run.set_attribute(obj, of.attr, Value(receiver.objs, receiver.origins | origins, receiver.scale, receiver.shape), False)
+
+
+def _under_keys(run: Interpreter, obj: Obj, index: Value, value: Value, at: ast.expr, alone: bool) -> None:
+    """Let an object have a value under what an index may be; `alone` where the value is put into nothing else."""
+    if isinstance(obj, Part) and obj.name == named.SPACE:
+        named.set_in_space(run, obj, index, value, alone)
+        return
+    keys = literal_keys(index)
+    for key in keys:
+        run.set_attribute(obj, key, value, alone)
+        run.keys.setdefault(obj, set()).add(key)
+    if keys and isinstance(obj, New) and (run.is_a(obj, *library.DICTS) or _listed(run, obj, keys)):
+        _joined_by_keys(run, obj)
+        return
+    part = run.element(value) if isinstance(at, ast.Slice) else value
+    run.set_attribute(obj, ELEMENT, part, False)
+    run.set_attribute(obj, UNNAMED, part, False)
+    _put_into(run, obj, part)
 
 
 def _refilled(run: Interpreter, tensor: ast.expr, was: Value, value: Value) -> None:
@@ -400,45 +420,51 @@ def _fits(obj: Tup, n: int) -> bool:
 
 def unpack(run: Interpreter, value: Value, targets: list[ast.expr]) -> list[Value]:
     """The parts of `a, b = value`."""
-    out = [NOTHING] * len(targets)
     star = next((i for i, t in enumerate(targets) if isinstance(t, ast.Starred)), None)
+    if not value.objs:
+        return _of_tensor(run, value, targets, star)
     fitting = {o for o in value.objs if isinstance(o, Tup) and _fits(o, len(targets))} if star is None else set()
-    for obj in value.objs or (None,):
-        if fitting and isinstance(obj, Tup) and obj not in fitting:
-            continue  # what a function returns in another case
-        if isinstance(obj, New) and obj.path == library.PARTS:
-            parts = [just(obj) if i == star else run.memory[obj, "whole"] for i in range(len(targets))]
-        elif star is not None and isinstance(obj, Tup) and obj.rest is None and len(obj.items) >= len(targets) - 1:
-            last = star + len(obj.items) - len(targets) + 1
-            parts = [*obj.items[:star], just(Tup(obj.items[star:last])), *obj.items[last:]]
-        elif obj in fitting and isinstance(obj, Tup):
-            parts = [*obj.items, *([obj.rest or NOTHING] * (len(targets) - len(obj.items)))]
-        elif isinstance(obj, New) and all((obj, str(i)) in run.memory for i in range(len(targets))):
-            parts = [run.memory[obj, str(i)] for i in range(len(targets))]
-        elif isinstance(obj, New) and obj.path == library.GRAPHS:  # of samples that are several graphs: a batch of each
-            parts = [Value(frozenset((obj,)), value.origins)] * len(targets)
-        elif obj is None and value.of_kind("labelled"):
-            parts = [library.output_of(value, "")] * len(targets)
-            parts[0] = library.first_output_of(value) if star != 0 else parts[0]
-        elif obj is None and star is None and (taken := tensor_entries.unpacked(run, value, len(targets), targets[0])) is not None:
-            parts = [library.agreed(t) if t.scale is None else t for t in taken]
-        elif obj is None and star is not None and value.shape is not None and value.scale in ROWS and value.shape.several is not False:
-            parts = tensor_entries.unpacked(run, value, len(targets), targets[0]) or []
-            parts[star] = Value(frozenset(), value.origins, value.scale, value.shape._replace(several=True))
-        elif obj is None and value.scale == "count" and star is not None and value.shape is not None and len(targets) > 1:
-            parts = tensor_entries.unpacked(run, value, len(targets), targets[0], star) or []
-        elif obj is None and value.scale == "count" and star is None and len(targets) > 1:
-            length = library.agreed(Value(frozenset(), value.origins))
-            parts = [value, *(length for _ in targets[1:])]
-        else:
-            part = run.element(Value(frozenset() if obj is None else frozenset((obj,)), value.origins, value.scale, value.shape))
-            parts = [part] * len(targets)
-            if isinstance(obj, New) and not part.objs and part.shape is None:  # tensors are no objects
-                parts = [
-                    Value(frozenset((run.objects.part(obj, str(i)),)), part.origins, part.scale, part.shape) for i in range(len(targets))
-                ]
-        out = [a | b for a, b in zip(out, parts, strict=True)]
-    return out
+    objs = [o for o in value.objs if not fitting or not isinstance(o, Tup) or o in fitting]  # others are of another case of a function
+    parts = (_of_object(run, o, value, len(targets), star) for o in objs)
+    return [join(each) for each in zip(*parts, strict=True)]
+
+
+def _of_object(run: Interpreter, obj: Obj, value: Value, n: int, star: int | None) -> list[Value]:
+    """The parts that an object is unpacked into, so many targets."""
+    if isinstance(obj, New) and obj.path == library.PARTS:
+        return [just(obj) if i == star else run.memory[obj, "whole"] for i in range(n)]
+    if isinstance(obj, Tup) and star is not None and obj.rest is None and len(obj.items) >= n - 1:
+        last = star + len(obj.items) - n + 1
+        return [*obj.items[:star], just(Tup(obj.items[star:last])), *obj.items[last:]]
+    if isinstance(obj, Tup) and star is None and _fits(obj, n):
+        return [*obj.items, *([obj.rest or NOTHING] * (n - len(obj.items)))]
+    if isinstance(obj, New) and all((obj, str(i)) in run.memory for i in range(n)):
+        return [run.memory[obj, str(i)] for i in range(n)]
+    if isinstance(obj, New) and obj.path == library.GRAPHS:  # of samples that are several graphs: a batch of each
+        return [Value(frozenset((obj,)), value.origins)] * n
+    part = run.element(Value(frozenset((obj,)), value.origins, value.scale, value.shape))
+    if isinstance(obj, New) and not part.objs and part.shape is None:  # tensors are no objects
+        return [Value(frozenset((run.objects.part(obj, str(i)),)), part.origins, part.scale, part.shape) for i in range(n)]
+    return [part] * n
+
+
+def _of_tensor(run: Interpreter, value: Value, targets: list[ast.expr], star: int | None) -> list[Value]:
+    """The parts that a tensor, or what a network of transformers gives, is unpacked into."""
+    n = len(targets)
+    if value.of_kind("labelled"):
+        parts = [library.output_of(value, "")] * n
+        return [library.first_output_of(value), *parts[1:]] if star != 0 else parts
+    if star is None and (taken := tensor_entries.unpacked(run, value, n, targets[0])) is not None:
+        return [library.agreed(t) if t.scale is None else t for t in taken]
+    if star is not None and value.shape is not None and value.scale in ROWS and value.shape.several is not False:
+        parts = tensor_entries.unpacked(run, value, n, targets[0]) or []
+        parts[star] = Value(frozenset(), value.origins, value.scale, value.shape._replace(several=True))
+        return parts
+    if value.scale == "count" and star is not None and value.shape is not None and n > 1:
+        return tensor_entries.unpacked(run, value, n, targets[0], star) or []
+    if value.scale == "count" and star is None and n > 1:
+        return [value, *[library.agreed(Value(frozenset(), value.origins))] * (n - 1)]
+    return [run.element(value)] * n
 
 
 def _all_of(target: ast.Subscript) -> bool:
