@@ -92,7 +92,7 @@ def _as_asked(run: Interpreter, test: ast.expr, taken: bool) -> None:
             none = isinstance(op, ast.Is) is taken
         case _:
             return
-    value = run.trace.values.get(asked, NOTHING) if not isinstance(asked, ast.Name) else run.lookup(asked.id)
+    value = _held_now(run, asked)
     missing = frozenset(o for o in value.objs if isinstance(o, Lit) and o.value is None)
     models = value.objs - missing
     if not missing or not models or not all(isinstance(o, New) and (run.is_module(o) or o.path.startswith("torch.nn.")) for o in models):
@@ -119,48 +119,35 @@ def decide(run: Interpreter, node: ast.If | ast.While | ast.IfExp | ast.Try, tes
 
 def truth(run: Interpreter, node: ast.expr) -> bool | None:
     """Whether a condition is known."""
-    if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], (ast.Eq, ast.NotEq)):
-        left, right = run.expression(node.left), run.expression(node.comparators[0])
-        if isinstance(node.left, ast.Name) and node.left.id == "__name__":
-            same = literal(left) == literal(right)
-            return same if isinstance(node.ops[0], ast.Eq) else not same
-    if isinstance(node, ast.Constant):
-        return bool(node.value)
-    if isinstance(node, (ast.Name, ast.Attribute)) and (node.id if isinstance(node, ast.Name) else node.attr) == "TYPE_CHECKING":
-        return False
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "hasattr") and len(node.args) == 2:
-        return _wrapped_test(run, node)
-    if isinstance(node, ast.Call) and (joined := _asks_for_group(run, node)) is not None:
-        return joined
-    if isinstance(node, ast.Compare) and (several := _asks_for_ranks(run, node)) is not None:
-        return several
-    if isinstance(node, ast.Call) and "torch.is_grad_enabled" in run.trace.values.get(node.func, NOTHING).paths():
-        return not run.no_grad
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        inner = truth(run, node.operand)
-        return None if inner is None else not inner
-    if isinstance(node, ast.BoolOp):
-        parts = [truth(run, v) for v in node.values]
-        ends = isinstance(node.op, ast.Or)
-        return ends if ends in parts else None if None in parts else not ends
+    match node:
+        case ast.Constant():
+            return bool(node.value)
+        case ast.Name("TYPE_CHECKING") | ast.Attribute(attr="TYPE_CHECKING"):
+            return False
+        case ast.Compare(left=ast.Name("__name__") as name, ops=[ast.Eq() | ast.NotEq() as equal], comparators=[other]):
+            return (literal(run.expression(name)) == literal(run.expression(other))) is isinstance(equal, ast.Eq)
+        case ast.Call(func=ast.Name("isinstance" | "hasattr"), args=[_, _]):
+            return _wrapped_test(run, node)
+        case ast.Call() if (joined := _asks_for_group(run, node)) is not None:
+            return joined
+        case ast.Compare() if (several := _asks_for_ranks(run, node)) is not None:
+            return several
+        case ast.Call() if "torch.is_grad_enabled" in run.trace.values.get(node.func, NOTHING).paths():
+            return not run.no_grad
+        case ast.UnaryOp(op=ast.Not()):
+            inner = truth(run, node.operand)
+            return None if inner is None else not inner
+        case ast.BoolOp():
+            parts = [truth(run, v) for v in node.values]
+            ends = isinstance(node.op, ast.Or)
+            return ends if ends in parts else None if None in parts else not ends
     flag_value = known_flag(run, node)
     if flag_value is not None:
         return flag_value
-    if (
-        isinstance(node, ast.Compare)
-        and len(node.ops) == 1
-        and isinstance(node.ops[0], (ast.Is, ast.IsNot))
-        and isinstance(node.comparators[0], ast.Constant)
-        and node.comparators[0].value is None
-    ):
-        left = run.trace.values.get(node.left, NOTHING) if not isinstance(node.left, ast.Name) else run.lookup(node.left.id)
-        if not left.objs and left.scale is not None:
-            return isinstance(node.ops[0], ast.IsNot)  # a tensor or a number
-        if len(left.objs) == 1 and not left.origins:
-            (only,) = left.objs
-            none = isinstance(only, Lit) and only.value is None
-            if none or isinstance(only, (New, Func, Class, Tup)):
-                return none if isinstance(node.ops[0], ast.Is) else not none
+    match node:
+        case ast.Compare(left=asked, ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(value=None)]):
+            none = _is_none(_held_now(run, asked))
+            return None if none is None else none is isinstance(op, ast.Is)
     return None
 
 
@@ -186,6 +173,22 @@ def _asks_for_ranks(run: Interpreter, node: ast.Compare) -> bool | None:
     if isinstance(op, (ast.GtE, ast.Lt)):
         return isinstance(op, ast.GtE) if least >= bound else None
     return isinstance(op, (ast.Gt, ast.NotEq)) if least > bound and isinstance(op, (ast.Gt, ast.NotEq, ast.Eq, ast.LtE)) else None
+
+
+def _held_now(run: Interpreter, node: ast.expr) -> Value:
+    """What a name holds here, or another expression was when it was last evaluated."""
+    return run.lookup(node.id) if isinstance(node, ast.Name) else run.trace.values.get(node, NOTHING)
+
+
+def _is_none(value: Value) -> bool | None:
+    """Whether a value is None; None where that is not known."""
+    if not value.objs and value.scale is not None:
+        return False  # a tensor or a number
+    if len(value.objs) != 1 or value.origins:
+        return None
+    (only,) = value.objs
+    none = isinstance(only, Lit) and only.value is None
+    return none if none or isinstance(only, (New, Func, Class, Tup)) else None
 
 
 def known_flag(run: Interpreter, node: ast.expr, settings: bool = False) -> bool | None:
@@ -257,11 +260,23 @@ def is_known(run: Interpreter, node: ast.expr, value: Value) -> Value:
     return _as_flag(truth(run, node), node, value)
 
 
+def _is_container(asked: Value, named: set[str]) -> bool | None:
+    """Whether a value is one of the containers that a test names; None where that is not known."""
+    if is_number(asked) and asked.shape is not None and asked.shape.several is False:
+        return False  # a tensor
+    options = [_classes_of(o) for o in asked.objs]
+    outcomes = {False if c is not None and not c & named else True if c is not None and c <= named else None for c in options}
+    if (asked.scale is not None or asked.shape is not None) and any(isinstance(o, Tup) for o in asked.objs):
+        outcomes.add(False)  # it may be a tensor; a list that is passed on tells how what it holds depends on the batch
+    return outcomes.pop() if len(outcomes) == 1 else None
+
+
 def _wrapped_test(run: Interpreter, node: ast.Call) -> bool | None:
     """Whether `isinstance(model, DataParallel)` or `hasattr(model, "module")` is known; or which sampler a loader has."""
     asked, what = run.expression(node.args[0]), run.trace.values.get(node.args[1], NOTHING)
+    is_of = node.func.id == "isinstance"  # type: ignore[attr-defined]
     classes = {o for o in what.objs if isinstance(o, Class)}
-    if (library.DISTRIBUTED_SAMPLER in what.paths() or (classes and node.func.id == "isinstance")) and asked.objs:  # type: ignore[attr-defined]
+    if (library.DISTRIBUTED_SAMPLER in what.paths() or (classes and is_of)) and asked.objs:
         kinds = {
             isinstance(o, New) and (o.path == library.DISTRIBUTED_SAMPLER or (o.cls is not None and o.cls in classes))
             for o in asked.objs
@@ -269,24 +284,11 @@ def _wrapped_test(run: Interpreter, node: ast.Call) -> bool | None:
         }
         return kinds.pop() if len(kinds) == 1 and _sampler_of(node.args[0]) else None
     named = {e.path for o in what.objs for v in getattr(o, "items", (what,)) for e in v.objs if isinstance(e, Ext)}
-    if named and named <= _CONTAINERS and len(what.objs) == 1 and node.func.id == "isinstance":  # type: ignore[attr-defined]
-        if is_number(asked) and asked.shape is not None and asked.shape.several is False:
-            return False  # a tensor
-        options = [_classes_of(o) for o in asked.objs]
-        outcomes = {False if c is not None and not c & named else True if c is not None and c <= named else None for c in options}
-        if (asked.scale is not None or asked.shape is not None) and any(isinstance(o, Tup) for o in asked.objs):
-            outcomes.add(False)  # it may be a tensor; a list that is passed on tells how what it holds depends on the batch
-        if len(outcomes) == 1 and None not in outcomes:
-            return outcomes.pop()
-    if "list" in what.paths() and node.func.id == "isinstance" and run.batch_sources and not asked.objs and asked.scale == "sample":  # type: ignore[attr-defined]
+    if named and named <= _CONTAINERS and len(what.objs) == 1 and is_of and (known := _is_container(asked, named)) is not None:
+        return known
+    if "list" in what.paths() and is_of and run.batch_sources and not asked.objs and asked.scale == "sample":
         return False  # a batch, whatever it holds
-    wrappers = [
-        p
-        for o in what.objs
-        for p in ([o] if isinstance(o, Ext) else [e for i in getattr(o, "items", ()) for e in i.objs])
-        if isinstance(p, Ext) and p.path in library.WRAPPERS
-    ]
-    if not asked.instances() or len(asked.instances()) != len(asked.objs) or not (wrappers or literal(what) == "module"):
+    if not asked.instances() or len(asked.instances()) != len(asked.objs) or not (named & library.WRAPPERS or literal(what) == "module"):
         return None
     wrapped = {o.path in library.WRAPPERS for o in asked.instances()}
     return wrapped.pop() if len(wrapped) == 1 else None
