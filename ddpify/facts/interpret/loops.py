@@ -132,29 +132,38 @@ def _spelled(run: Interpreter, node: ast.expr, body: list[ast.stmt]) -> list[tup
     """The phases that a loop goes through, where the script spells them out: in a list, side by side in lists, or as keys of a dict."""
     if spelled_out(node):
         return [(item, marked_as_literal(run.expression(item))) for item in getattr(node, "elts", ())]
-    if isinstance(node, (ast.Name, ast.Attribute)):
-        return _names_in(run, run.expression(node), body)
-    if not isinstance(node, ast.Call) or node.keywords:
+    match node:
+        case ast.Name() | ast.Attribute():
+            return _names_in(run, run.expression(node), body)
+        case ast.Call(func=ast.Name("dir"), args=[of], keywords=[]):
+            return _names_in_module(run, run.expression(of), body)
+        case ast.Call(func=ast.Name("zip"), args=[_, _, *_], keywords=[]):
+            return _side_by_side(run, node.args)
+        case ast.Call(func=ast.Attribute(value=of, attr="items"), args=[], keywords=[]):
+            return _loaders_by_name(run, of, body)
+    return []
+
+
+def _side_by_side(run: Interpreter, lists: list[ast.expr]) -> list[tuple[ast.AST, Value]]:
+    """The rows of lists that are written out side by side, one of them names or flags."""
+    rows = [a.elts for a in lists if isinstance(a, (ast.List, ast.Tuple))]
+    if len(rows) != len(lists) or len({len(r) for r in rows}) != 1 or not any(spelled_out(a) for a in lists):
         return []
-    func = node.func
-    if isinstance(func, ast.Name) and func.id == "dir" and len(node.args) == 1:
-        return _names_in_module(run, run.expression(node.args[0]), body)
-    if isinstance(func, ast.Name) and func.id == "zip" and len(node.args) > 1:
-        rows = [a.elts for a in node.args if isinstance(a, (ast.List, ast.Tuple))]
-        if len(rows) != len(node.args) or len({len(r) for r in rows}) != 1 or not any(spelled_out(a) for a in node.args):
-            return []
-        return [(row[0], marked_as_literal(just(Tup(tuple(run.expression(e) for e in row))))) for row in zip(*rows, strict=True)]
-    if not (isinstance(func, ast.Attribute) and func.attr == "items" and not node.args):
-        return []
-    held = run.expression(func.value).objs
+    return [(row[0], marked_as_literal(just(Tup(tuple(run.expression(e) for e in row))))) for row in zip(*rows, strict=True)]
+
+
+def _loaders_by_name(run: Interpreter, of: ast.expr, body: list[ast.stmt]) -> list[tuple[ast.AST, Value]]:
+    """The entries of a dict that is written out, where each of them is a loader, or a loop over them makes one."""
+    held = run.expression(of).objs
     made = next(iter(held)) if len(held) == 1 else None
     if not (isinstance(made, New) and isinstance(made.node, ast.Dict) and 2 <= len(made.node.keys) <= 4):
         return []
     keys = [k for k in made.node.keys if isinstance(k, ast.Constant) and isinstance(k.value, str)]
     values = [run.memory.get((made, str(k.value)), NOTHING) for k in keys]
-    loaders = len(keys) == len(made.node.keys) and all(any(run.is_a(o, *library.LOADERS) for o in v.objs) for v in values)
-    loaders |= len(keys) == len(made.node.keys) and _makes_loaders(run, body)
-    return [(k, marked_as_literal(just(Tup((run.expression(k), v))))) for k, v in zip(keys, values, strict=True)] if loaders else []
+    loaders = all(any(run.is_a(o, *library.LOADERS) for o in v.objs) for v in values) or _makes_loaders(run, body)
+    if len(keys) < len(made.node.keys) or not loaders:
+        return []
+    return [(k, marked_as_literal(just(Tup((run.expression(k), v))))) for k, v in zip(keys, values, strict=True)]
 
 
 def _names_in(run: Interpreter, value: Value, body: list[ast.stmt]) -> list[tuple[ast.AST, Value]]:
