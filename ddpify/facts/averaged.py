@@ -107,7 +107,7 @@ def _freed(facts: Facts, model: TrainedModel, within: frozenset[ast.AST]) -> boo
 def _parts(run: runs.Run, model: TrainedModel, value: Value) -> set[Obj]:
     """What a value is, or is made of the parameters of, as far as it belongs to a model."""
     named = frozenset(o for o in (*value.of_kind("parameters"), *value.objs) if isinstance(o, (New, Part)))
-    return {o for o in run.unwrap(Value(named)) if isinstance(o, (New, Part)) and any(r in model.objs for r in run.roots(o))}
+    return {o for o in run.unwrap(Value(named)) if run.part_of((o,), model.objs)}
 
 
 def _by_name(tree: Tree, node: ast.AST) -> bool:
@@ -151,7 +151,7 @@ def _averaged(facts: Facts, optimizer: New, starts: list[Start]) -> Averaged | N
 def _reached(facts: Facts, owner: Obj) -> bool:
     """Whether what a module or a parameter computes was seen to reach a backward call."""
     run = facts.before
-    root, around = _outermost(run, owner), {*run.roots(owner)} if isinstance(owner, (New, Part)) else {owner}
+    root, around = _outermost(run, owner), {*run.roots(owner)}
     for loop in facts.loops:
         for obj in (*(pair[0] for pair in loop.loss.of_kind("forward")), *loop.loss.of_kind("weight")):
             if obj in around or root in run.roots(obj):

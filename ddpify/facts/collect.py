@@ -150,6 +150,11 @@ class Facts:
         return node in self.trees["__main__"].parent
 
     @property
+    def trained(self) -> frozenset[Obj]:
+        """All that the trained models may be."""
+        return frozenset(o for model in self.models for o in model.objs)
+
+    @property
     def loaders(self) -> list[New]:
         """The loaders that feed training of which each rank reads its part, in source order."""
         return [o for o in self._read if o.path not in batch_source.PATHS]
@@ -413,7 +418,7 @@ def _inside(run: Run, forwards: dict[Obj, set[ast.AST]], part: Obj, touched: set
 def uncovered(facts: Facts) -> Iterator[tuple[New, Obj | None]]:
     """Optimizers with parameters of a module whose forward was not seen to reach a backward; None: parameters of unknown origin."""
     run = facts.before
-    trained = {o for m in facts.models for o in m.objs} | _frozen(facts)
+    trained = facts.trained | _frozen(facts)
     for optimizer in ordered(facts.optimizers):
         parameters = optimizer_parameters(facts, optimizer)
         params, single = run.parameters(parameters), run.single_parameters(parameters)

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from ddpify.facts import library
-from ddpify.facts.model import Call, New, Part, Tup, Value
+from ddpify.facts.model import Call, New, Tup, Value
 from ddpify.facts.tree import walk
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def _moved(facts: Facts, optimizer: New) -> set[object]:
     """The modules that an optimizer moves parameters of, and all that hold them."""
     run = facts.before
     parameters = run.parameters(run.attribute(optimizer, "params"))
-    return {r for o in parameters if isinstance(o, (New, Part)) for r in run.roots(o)}
+    return {r for o in parameters for r in run.roots(o)}
 
 
 def _is_discarded(

@@ -65,7 +65,7 @@ def is_used_beside(run: Run, model: TrainedModel, loop: TrainingLoop) -> bool:
         return False
     owners = run.unwrap(Value(frozenset(o for o in loop.loss.of_kind("parameters") if isinstance(o, (New, Part)))))
     penalised = {r for o in owners for r in (o, *run.roots(o))}
-    if any(r in penalised for part in parts for r in run.roots(part)):
+    if run.part_of(parts, penalised):
         return True
     used = {o[0] if isinstance(o, tuple) else o for kind in ("weight", "method", "forward", "from") for o in loop.loss.of_kind(kind)}
     within = {r for part in parts for r in run.roots(part)} & used - model.objs  # what runs, and holds such a part
@@ -74,4 +74,4 @@ def is_used_beside(run: Run, model: TrainedModel, loop: TrainingLoop) -> bool:
     if not used or around is None:
         return False
     beside = run.definitions.happened_beside(around, model.forwards, Kind.READ)
-    return any(not used.isdisjoint(r for o in event.value.objs for r in run.roots(o)) for event in beside)
+    return any(run.part_of(event.value.objs, used) for event in beside)

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ddpify.facts.collect import Facts, TrainedModel
-from ddpify.facts.model import Call, New, Part, Value
+from ddpify.facts.model import Call, Obj, Value
+from ddpify.facts.runs import Run
 from ddpify.facts.tree import Tree, same, walk
 
 _BACK = frozenset(("cuda", "to"))
@@ -44,9 +45,12 @@ def moved_saves(facts: Facts) -> dict[ast.AST, MovedSave]:
 def is_trained(facts: Facts, value: Value) -> bool:
     """Whether a value is a trained model, a part of one, or a module that holds one."""
     run = facts.before
-    objs = [o for o in run.unwrap(value) if isinstance(o, (New, Part))]
-    trained = {o for m in facts.models for o in m.objs}
-    return any(r in trained for o in objs for r in run.roots(o)) or bool(run.around(trained) & set(objs))
+    return is_part(run, run.unwrap(value), facts.trained)
+
+
+def is_part(run: Run, objs: frozenset[Obj], trained: frozenset[Obj]) -> bool:
+    """Whether some objects are of these models, or parts of one, or modules that hold one."""
+    return run.part_of(objs, trained) or bool(run.around(trained) & objs)
 
 
 def _read(facts: Facts, node: ast.Call) -> MovedSave | None:
@@ -113,4 +117,4 @@ def moves(facts: Facts, call: Call, model: TrainedModel) -> bool:
     run = facts.before
     if call.method not in ("cpu", "half", "float", "double", "bfloat16", "to_empty") or call.node in moved_saves(facts):
         return False
-    return any(r in model.objs for o in run.unwrap(call.receiver) if isinstance(o, (New, Part)) for r in run.roots(o))
+    return run.part_of(run.unwrap(call.receiver), model.objs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from functools import cached_property
 from typing import TypeVar
 
@@ -123,7 +123,7 @@ class Run:
         for value in values:
             for obj in {*self.unwrap(value), *value.objs, *value.of_kind("parameters")}:
                 if obj not in out:
-                    out |= set(self.roots(obj)) if isinstance(obj, (New, Part)) else {obj}
+                    out |= set(self.roots(obj))
         return frozenset(out)
 
     def value(self, node: ast.AST) -> Value:
@@ -203,6 +203,10 @@ class Run:
             yield current
             current = current.of if isinstance(current, Part) else self.owner.get(current)
 
+    def part_of(self, objs: Iterable[Obj], owners: Set[Obj]) -> bool:
+        """Whether one of some objects is one of `owners`, or a part of one."""
+        return any(not owners.isdisjoint(self.roots(o)) for o in objs)
+
     def registered(self, obj: Obj) -> Iterator[Obj]:
         """An object and, outwards, the modules whose parameters its own are: a list that a module keeps registers nothing."""
         return itertools.takewhile(lambda o: not (isinstance(o, New) and o.path in ("list", "dict")), self.roots(obj))
@@ -227,7 +231,7 @@ class Run:
 
     def _is_weight(self, obj: Obj) -> bool:
         """Whether an object is a part of what is run: `model.weight`."""
-        return isinstance(obj, Part) and any(r in self.run for r in self.roots(obj))
+        return isinstance(obj, Part) and self.part_of((obj,), self.run)
 
     def _entries(self, obj: Obj) -> list[Value]:
         """What a tuple, list, dict or generator holds, or the groups of an optimizer."""

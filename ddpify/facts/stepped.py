@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from ddpify.facts.collect import Facts, TrainedModel, optimizer_parameters
-from ddpify.facts.model import Call, New, Obj, Part, Value
+from ddpify.facts.model import Call, New, Obj, Value
 from ddpify.facts.runs import Run, run_by
 from ddpify.facts.tree import names_stored, walk
 
@@ -14,9 +14,7 @@ from ddpify.facts.tree import names_stored, walk
 def optimizers_of(facts: Facts, model: TrainedModel) -> set[New]:
     """The optimizers that move a model's parameters."""
     run = facts.before
-    return {
-        o for o in facts.optimizers if any(r in model.objs for p in owners(facts, o) if isinstance(p, (New, Part)) for r in run.roots(p))
-    }
+    return {o for o in facts.optimizers if run.part_of(owners(facts, o), model.objs)}
 
 
 def owners(facts: Facts, optimizer: New) -> frozenset[Obj]:
@@ -45,7 +43,7 @@ def _resets(facts: Facts, run: Run, call: Call, optimizer: New) -> bool:
         return True
     models = run.unwrap(call.receiver)
     owned = owners(facts, optimizer)
-    return bool(owned) and all(isinstance(p, (New, Part)) and any(r in models for r in run.roots(p)) for p in owned)
+    return bool(owned) and all(run.part_of((p,), models) for p in owned)
 
 
 def not_averaged(facts: Facts, model: TrainedModel, thrown_away: bool = False) -> Iterator[Call]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ddpify.facts.collect import Facts
 from ddpify.facts.library import COLLECTIONS
-from ddpify.facts.model import Call, New, Obj, Part, Stack, Store, Value
+from ddpify.facts.model import Call, Stack, Store, Value
 from ddpify.facts.operands import drawn_inside
 from ddpify.facts.runs import Run
 
@@ -46,7 +46,7 @@ class Weights:
     def __init__(self, facts: Facts) -> None:
         self._run: Run = facts.after
         self._facts = facts
-        self._trained: set[Obj] = {o for model in facts.models for o in model.objs}
+        self._trained = facts.trained
 
     def stored(self, store: Store) -> Write | None:
         """The write that an assignment is, if it is one."""
@@ -79,8 +79,8 @@ class Weights:
         """Whether a value is a weight, or a part of a trained model; or one of a state dict, which has the model's tensors."""
         if value.batches():
             return False
-        held = (o for o in value.objs if isinstance(o, (New, Part)) and getattr(o, "path", "") not in COLLECTIONS)
-        parts = any(not self._trained.isdisjoint(self._run.roots(o)) for o in held)
+        held = (o for o in self._run.unwrap(value) if getattr(o, "path", "") not in COLLECTIONS)
+        parts = self._run.part_of(held, self._trained)
         return parts or bool(value.of_kind("parameters")) or bool(of_state and value.of_kind("state"))
 
     def _is_gradient(self, function: ast.expr) -> bool:

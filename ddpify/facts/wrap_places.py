@@ -206,14 +206,8 @@ def _writes_to(facts: Facts, model: TrainedModel, call: Call, around_model: set[
 
 def _of(facts: Facts, model: TrainedModel, value: Value) -> bool:
     """Whether a value is made of the model's parameters or submodules."""
-    objs = set(value.of_kind("parameters")) | {o for o in value.objs if isinstance(o, (Part, New))}
-    return any(
-        r in model.objs
-        for o in objs
-        if isinstance(o, (New, Part))
-        for r in facts.before.roots(o)
-        if r is not o or "parameters" in {k.kind for k in value.origins}
-    )
+    made = value.of_kind("parameters")
+    return any(r in model.objs for o in made | value.objs for r in facts.before.roots(o) if r is not o or made)
 
 
 def _are_settings(value: Value) -> bool:

@@ -66,7 +66,7 @@ def _draws_apart(context: Context, loader: New, method: Obj) -> bool:
 def _statistics_of_a_share(context: Context) -> Iterator[Finding]:
     """Loops over training data that run a network which is not trained, in training mode: for its batch norm's statistics."""
     run, loaders = context.facts.after, set(context.facts.loaders) - context.facts.whole_loaders
-    trained = {o for model in context.facts.models for o in model.objs}
+    trained = context.facts.trained
     for loop in context.tree.of(ast.For):
         if loop in context.facts.training_loops or not run.value(loop).batches() & loaders:
             continue

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import Replace, SetArgument, Under
 from ddpify.facts.disk import to_nowhere
-from ddpify.facts.model import Class, Func, Lit, New, Part, Value
+from ddpify.facts.model import Class, Func, Lit, Value
 from ddpify.facts.tree import walk
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
@@ -176,7 +176,7 @@ def _checkpoint(context: Context, node: ast.Call) -> bool:
     run = context.facts.after
     if not run.calls(node) or _is_applied_to_loaded(context, node, frozenset(("load_state_dict", "load_checkpoint", "update"))):
         return True
-    if any(getattr(o, "node", None) is node for m in context.facts.models for o in m.objs):
+    if any(getattr(o, "node", None) is node for o in context.facts.trained):
         return True
     return any(_is_loaded(context, c.receiver, node) for method in ("eval", "train", "state_dict") for c in run.calls_named(method))
 
@@ -195,7 +195,7 @@ def _is_applied_to_loaded(context: Context, node: ast.Call, methods: frozenset[s
 
 def _is_loaded(context: Context, value: Value, node: ast.Call) -> bool:
     """Whether a value is what a call has loaded, or a part of it."""
-    roots = (root for o in value.objs if isinstance(o, (New, Part)) for root in context.facts.after.roots(o))
+    roots = (root for o in value.objs for root in context.facts.after.roots(o))
     return any(getattr(root, "node", None) is node for root in roots)
 
 

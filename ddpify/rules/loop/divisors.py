@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from ddpify.edits import Edit, Replace
 from ddpify.facts import collect
 from ddpify.facts.assumed import GRADED
-from ddpify.facts.model import Ext, New, Obj, Part, Value
+from ddpify.facts.model import Ext, Obj, Part, Value
 from ddpify.facts.origins import by_kind
 from ddpify.facts.tree import walk
 from ddpify.placement.shape import EXTREMES
@@ -92,14 +92,15 @@ def _is_average(context: Context, loss: Value) -> Callable[[ast.expr, Value], bo
 
 def _is_number(context: Context) -> Callable[[ast.expr, Value], bool]:
     """Totals and averages that a call makes of rows, and that no gradient goes through: outside of forwards, and of no weights."""
-    run, trained = context.facts.after, {o for m in context.facts.models for o in m.objs}
+    run, trained = context.facts.after, context.facts.trained
 
-    def held(obj: Obj) -> bool:
-        return isinstance(obj, (New, Part)) and not trained.isdisjoint(run.roots(obj))
-
-    forwards = {c.node for c in run.trace.calls if any(run.interpreter.is_module(o) and held(o) for o in run.unwrap(c.func))}
+    forwards = {
+        c.node for c in run.trace.calls if any(run.interpreter.is_module(o) and run.part_of((o,), trained) for o in run.unwrap(c.func))
+    }
     outside = [c for c in run.trace.calls if forwards.isdisjoint(c.stack) and not c.no_grad]
-    weighs = [c for c in outside if c.result.of_kind("batch") and any(isinstance(o, Part) and held(o) for v in c.args for o in v.objs)]
+    weighs = [
+        c for c in outside if c.result.of_kind("batch") and run.part_of((o for v in c.args for o in v.objs if isinstance(o, Part)), trained)
+    ]
     if any("torch.autograd.grad" in c.func.paths() for c in outside) or any(map(_is_of_torch, {o for c in weighs for o in c.func.objs})):
         return lambda node, value: False  # what goes through weights is not seen
 

@@ -62,13 +62,12 @@ def computed_elsewhere(context: Context, loss: Value) -> bool:
 
 def _of_packages(context: Context) -> set[ast.AST]:
     """The calls of such objects, which no optimizer trains, with what a network gives and what it is compared with."""
-    trained = {o for model in context.facts.models for o in model.objs}
     out: set[ast.AST] = set()
     for call in context.facts.after.trace.calls:
         made, given = call.func.instances(), [*call.args, *call.keywords.values()]
         unknown = made and all(o.cls is None for o in made) and _is_unknown(call.result, call.node)
         compared = {bool(v.of_kind("forward")) for v in given if v.of_kind("batch")} == {True, False}
-        if unknown and compared and not call.no_grad and trained.isdisjoint(r for o in made for r in context.facts.after.roots(o)):
+        if unknown and compared and not call.no_grad and not context.facts.after.part_of(made, context.facts.trained):
             out.add(call.node)
     return out
 

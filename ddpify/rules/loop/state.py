@@ -70,7 +70,7 @@ class _State:
     def __init__(self, context: Context) -> None:
         run = context.facts.after
         self._context, self._run = context, run
-        self._modules = {o for m in context.facts.models for o in m.objs}
+        self._modules = context.facts.trained
         self._buffers = {
             (obj, str(getattr(name, "value", "")))
             for call in run.calls_named("register_buffer")
@@ -109,7 +109,7 @@ class _State:
         return layer or (obj.of, obj.name) in self._buffers
 
     def _trained(self, obj: Obj) -> bool:
-        return isinstance(obj, (New, Part)) and any(r in self._modules for r in self._run.roots(obj))
+        return self._run.part_of((obj,), self._modules)
 
 
 def _read_first(node: ast.AST, what: ast.AST) -> bool | None:

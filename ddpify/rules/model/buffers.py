@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Replace
-from ddpify.facts.model import Call, Obj
 from ddpify.rules.base import Change, Finding
 from ddpify.rules.context import Context
 from ddpify.rules.loop.fresh import assigned
@@ -23,7 +22,7 @@ def copied(context: Context) -> Iterator[Change | Finding]:
     """Copies of such views where a model that is wrapped registers them."""
     run = context.facts.after
     wrapped = {o for model in context.facts.models if model not in context.facts.needs_no_wrapper for o in model.objs}
-    calls = [c for c in run.calls_named("register_buffer") if isinstance(c.node, ast.Call) and _is_part(context, c, wrapped)]
+    calls = [c for c in run.calls_named("register_buffer") if isinstance(c.node, ast.Call) and run.part_of(c.receiver.objs, wrapped)]
     for node in dict.fromkeys(c.node for c in calls):
         given = next((k.value for k in node.keywords if k.arg == "tensor"), node.args[1] if len(node.args) > 1 else None)
         tree = context.facts.tree_of(node)
@@ -35,11 +34,6 @@ def copied(context: Context) -> Iterator[Change | Finding]:
             yield Change(CODE, _WHY, tree.shown, node, (Replace(given, text, (given,)),), ("import torch",))
         else:
             yield context.manual(CODE, node, _WHY)
-
-
-def _is_part(context: Context, call: Call, wrapped: set[Obj]) -> bool:
-    """Whether a call is made on a part of a model that is wrapped."""
-    return any(not wrapped.isdisjoint(context.facts.after.roots(o)) for o in call.receiver.objs)
 
 
 def _is_view(context: Context, node: ast.expr) -> bool:

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from ddpify.facts.averaged import through_gradient_alone
 from ddpify.facts.collect import first_order, loss_of
-from ddpify.facts.model import NOTHING, Call, Func, Lit, New, Part, Tup, Value
+from ddpify.facts.model import NOTHING, Call, Func, Lit, New, Tup, Value
 from ddpify.facts.moved_saves import moves
 from ddpify.facts.stepped import not_averaged
-from ddpify.facts.weight_writes import DRAWS
+from ddpify.facts.weight_writes import DRAWS, Weights
 from ddpify.facts.wrap_places import made_in
 from ddpify.rules.base import Change, Finding, Obligation
 from ddpify.rules.context import Context
@@ -88,7 +88,8 @@ def _changed_by_calls(context: Context, training: frozenset[ast.AST]) -> Iterato
 
 def _own_parameters(context: Context, call: Call, inside: bool) -> str:
     """What is wrong with a call that gives a trained model, or its gradients, numbers of this rank's; `inside` the training."""
-    if call.in_place and call.method in DRAWS and not inside and _belongs(context, call.receiver) and _trained_before(context, call):
+    weights = Weights(context.facts)
+    if call.in_place and call.method in DRAWS and not inside and weights.hold(call.receiver) and _trained_before(context, call):
         return _REINITIALISED
     if _is_lazy(call):
         return "a lazy layer has no parameters yet when the model is wrapped: DDP fails"
@@ -97,7 +98,7 @@ def _own_parameters(context: Context, call: Call, inside: bool) -> str:
     if call.method in _FILLING or any(p.startswith("torch.nn.init.") for p in call.func.paths()):
         followed = bool(call.func.objs) and all(isinstance(o, Func) for o in call.func.objs)  # what it fills, it fills by calls of its own
         given = call.args if call.method != "apply" and not followed else ()  # `Function.apply(x, weight)` of torch.autograd fills nothing
-        filled = any(_belongs(context, v) for v in (call.receiver, *given))
+        filled = any(weights.hold(v) for v in (call.receiver, *given))
         return _REINITIALISED if filled and (inside or _trained_before(context, call)) else ""
     return ""
 
@@ -145,8 +146,7 @@ def _frozen(context: Context, training: frozenset[ast.AST]) -> Iterator[_Report]
             for o in store.receiver.of_kind("parameters")
             if not any(o in m.objs for m in facts.models) and not (isinstance(o, New) and o.path.endswith("DistributedDataParallel"))
         ]
-        models = [m for o in parts if isinstance(o, (New, Part)) for r in run.roots(o) for m in facts.models if r in m.objs]
-        if any(m not in facts.needs_no_wrapper for m in models):
+        if any(run.part_of(parts, m.objs) for m in facts.models if m not in facts.needs_no_wrapper):
             yield store.node, what, "wrap the model again after each such change", ()
 
 
@@ -161,15 +161,8 @@ def _trained_before(context: Context, call: Call) -> bool:
     """Whether a call is made on a model that was trained already, or a part of it."""
     run = context.facts.before
     calls = run.calls(call.node)
-    roots = {
-        r
-        for c in calls
-        for v in (c.receiver, *c.args)
-        for o in (*run.unwrap(v), *v.of_kind("parameters"))
-        if isinstance(o, (New, Part))
-        for r in run.roots(o)
-        if not (isinstance(r, New) and r.node in c.stack)  # while it is made
-    }
+    reached = ((c, r) for c in calls for r in run.reached((c.receiver, *c.args)))
+    roots = {r for c, r in reached if not (isinstance(r, New) and r.node in c.stack)}  # not while it is made
     first = min(c.order for c in calls)
     return any(roots & m.objs and first > first_order(context.facts, m) for m in context.facts.models)
 
@@ -178,11 +171,3 @@ def _gradients_averaged(context: Context, call: Call) -> bool:
     """Whether the gradients of all that a backward call reaches are averaged before the steps."""
     models = [m for m in context.facts.models for pair in loss_of(call).of_kind("forward") if pair[0] in m.objs]
     return all(m in context.facts.needs_no_wrapper for m in models) and bool(context.facts.averaged_optimizers)
-
-
-def _belongs(context: Context, value: Value) -> bool:
-    """Whether a value is a trained model, a part of one, or parameters."""
-    run = context.facts.after
-    roots = (r for o in run.unwrap(value) if isinstance(o, (New, Part)) for r in run.roots(o))
-    rows = value.scale == "sample" and bool(value.batches())  # computed with parameters, and none
-    return (bool(value.of_kind("parameters")) and not rows) or any(r in m.objs for r in roots for m in context.facts.models)

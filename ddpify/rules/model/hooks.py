@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Replace
-from ddpify.facts.model import Call, Func, New, Part
+from ddpify.facts.model import Call, Func
 from ddpify.facts.tree import last_name, same, walk
 from ddpify.facts.weight_writes import Weights
 from ddpify.rules.base import Change, Finding, Safety
@@ -43,11 +43,10 @@ def findings(context: Context) -> Iterator[Change | Finding]:
 
 def _module_hooks(context: Context) -> Iterator[ast.Call]:
     """The calls that register a backward hook which gives a gradient of its own, on a trained module or a part of one."""
-    run, models = context.facts.after, context.facts.models
+    run, trained = context.facts.after, context.facts.trained
     for node in {c.node: c for c in run.trace.calls if c.method in _HOOKS}:
         calls = run.calls(node)
-        parts = [o for c in calls for o in run.unwrap(c.receiver) if isinstance(o, (New, Part))]
-        if any(r in m.objs for o in parts for r in run.roots(o) for m in models):
+        if any(run.part_of(run.unwrap(c.receiver), trained) for c in calls):
             hooks = [o.node for c in calls for o in (c.argument(0, "hook") or c.receiver).objs if isinstance(o, Func)]
             if not hooks or any(_returns_gradient(h) for h in hooks):
                 yield node

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from ddpify.edits import InsertAfter
 from ddpify.facts import library
 from ddpify.facts.collect import TrainedModel
-from ddpify.facts.model import Call, Func, New, Part, in_common
+from ddpify.facts.model import Call, Func, in_common
 from ddpify.facts.tree import Tree, last_name, same, walk
 from ddpify.facts.wrap_places import is_all, statements_between, targets
 from ddpify.rules.base import Change, Finding
@@ -110,10 +110,8 @@ def _trailing(name: str) -> bool:
 def _models(context: Context, call: Call) -> list[TrainedModel]:
     """The trained models that a call is made on or handed, or parts of."""
     run = context.facts.after
-    given = (call.receiver, *call.args)
-    objs = {o for v in given for o in (*run.unwrap(v), *v.of_kind("parameters"))}
-    roots = {r for o in objs if isinstance(o, (New, Part)) for r in run.roots(o)}
-    return [m for m in context.facts.models if roots & m.objs]
+    reached = run.reached((call.receiver, *call.args))
+    return [m for m in context.facts.models if reached & m.objs]
 
 
 def _broadcast(context: Context, call: Call) -> tuple[ast.stmt, str] | None:

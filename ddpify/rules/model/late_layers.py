@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpify.facts.model import Call, New, Part, Store, Value
+from ddpify.facts.model import Call, New, Store, Value
 from ddpify.facts.wrap_places import first_run
 from ddpify.rules.base import Finding
 from ddpify.rules.context import Context
@@ -31,7 +31,7 @@ def _gives_late(context: Context, event: Store | Call, values: list[Value], trai
     """Whether a model is given a layer that is not one of its own, when its training has begun."""
     facts, run = context.facts, context.facts.before
     layers = {o for v in values for o in v.instances() if o.path.startswith("torch.nn.") or run.interpreter.is_module(o)}
-    given = {r for o in run.unwrap(event.receiver) if layers and isinstance(o, (New, Part)) for r in run.roots(o)}
+    given = {r for o in run.unwrap(event.receiver) if layers for r in run.roots(o)}
     roots = {r for r in given if not (isinstance(r, New) and r.node in event.stack)}  # while it is made, it is given its own
     models = [m for m in facts.models if roots & m.objs and not layers & m.objs]
     inside = any(loop.node in training for loop in event.loops)

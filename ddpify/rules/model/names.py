@@ -185,7 +185,7 @@ def _saved_wrapper(context: Context, model: ast.expr) -> str:
     wrappers = [o for o in run.value(model).instances() if o.path == library.DATAPARALLEL]
     calls = (call for call in run.trace.calls if call.method not in _READ)
     called = {outermost(o) for call in calls for o in call.func.objs}
-    called |= {outermost(o) for m in context.facts.models for o in m.objs}
+    called |= set(map(outermost, context.facts.trained))
     texts = {ast.unparse(o.node.func) if isinstance(o.node, ast.Call) and context.facts.tree_of(o.node) is tree else "" for o in wrappers}
     wrapping = (argument(o.node, 0, "module") for o in wrappers if isinstance(o.node, ast.Call))
     inside = {root for inner in wrapping if inner is not None for root in dataparallel.read_back(context, inner)}

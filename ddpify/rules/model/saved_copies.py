@@ -6,8 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Drop, Edit, Replace
-from ddpify.facts.model import New, Obj, Part
-from ddpify.facts.moved_saves import MovedSave, moved_saves
+from ddpify.facts.moved_saves import MovedSave, is_part, moved_saves
 from ddpify.rules.base import Change, Finding
 from ddpify.rules.context import Context
 
@@ -43,13 +42,7 @@ def of_objects(context: Context) -> dict[ast.expr, str]:
 
 def _saves(context: Context) -> list[MovedSave]:
     """The saves of models whose gradients a wrapper averages, in source order."""
-    facts = context.facts
+    facts, run = context.facts, context.facts.before
     wrapped = [m for m in facts.models if m not in facts.needs_no_wrapper]
-    saves = [s for s in moved_saves(facts).values() if any(_is_part(context, s.model, m.objs) for m in wrapped)]
+    saves = [s for s in moved_saves(facts).values() if any(is_part(run, run.unwrap(run.value(s.model)), m.objs) for m in wrapped)]
     return sorted(saves, key=lambda s: (s.call.lineno, s.call.col_offset))
-
-
-def _is_part(context: Context, node: ast.expr, objs: frozenset[Obj]) -> bool:
-    run = context.facts.before
-    models = run.unwrap(run.value(node))
-    return any(r in objs for o in models if isinstance(o, (New, Part)) for r in run.roots(o)) or bool(run.around(objs) & models)

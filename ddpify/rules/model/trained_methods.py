@@ -45,5 +45,5 @@ def _backwards(context: Context, model: TrainedModel) -> Iterator[ast.AST]:
     """The backward calls that go through a model."""
     run = context.facts.before
     for loop in context.facts.loops:
-        if any(r in model.objs for pair in loop.loss.of_kind("forward") for r in run.roots(pair[0])):
+        if run.part_of((obj for obj, _ in loop.loss.of_kind("forward")), model.objs):
             yield loop.backward.node

@@ -17,7 +17,7 @@ from collections.abc import Container, Iterator
 
 from ddpify.edits import InsertBefore, Replace
 from ddpify.facts import batch_source, library
-from ddpify.facts.model import NOTHING, Call, New, Obj
+from ddpify.facts.model import NOTHING, Call, New
 from ddpify.facts.tree import inside, is_main, is_main_test, walk
 from ddpify.records import dataclass
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
@@ -251,14 +251,14 @@ def _drawn_and_copied(context: Context, call: Call, again: bool = False) -> set[
     owners = {o for v in copied for o in (*v.instances(), *v.of_kind("parameters"), *v.of_kind("state")) if isinstance(o, New)}
     if not owners or _inside_module(context, call):  # what a wrapped model holds is broadcast with it
         return set()
-    trained = {o for o in owners if not _trained(context).isdisjoint(context.facts.after.roots(o))}
+    trained = {o for o in owners if context.facts.after.part_of((o,), context.facts.trained)}
     return {o for o in trained if not _is_broadcast(context, o, call.order) and _has_drawn_weights(context, o, again)}
 
 
 def _random_network(context: Context, obj: object, again: bool = False) -> bool:
     """Whether a network that is not trained, and so not broadcast by a wrapper, feeds the loss with the weights it was drawn with."""
     run = context.facts.after
-    if not isinstance(obj, New) or not run.interpreter.is_network(obj) or not _trained(context).isdisjoint(run.roots(obj)):
+    if not isinstance(obj, New) or not run.interpreter.is_network(obj) or run.part_of((obj,), context.facts.trained):
         return False
     return _has_drawn_weights(context, obj, again)
 
@@ -290,14 +290,9 @@ def _is_broadcast(context: Context, obj: New, order: int) -> bool:
     run = context.facts.after
     for wrapper in {o for call in run.trace.calls for o in call.func.objs if isinstance(o, New) and o.path in library.DDPS}:
         places = [call.order for node in walk(wrapper.node) for call in run.calls(node)]
-        if places and order > max(places) and not set(run.roots(obj)).isdisjoint(run.memory.get((wrapper, "module"), NOTHING).objs):
+        if places and order > max(places) and run.part_of((obj,), run.attribute(wrapper, "module").objs):
             return True
     return obj.path in library.DDPS
-
-
-def _trained(context: Context) -> frozenset[Obj]:
-    """The models that are trained."""
-    return frozenset(o for model in context.facts.models for o in model.objs)
 
 
 def _in_a_buffer(context: Context, call: Call) -> bool:
@@ -308,9 +303,9 @@ def _in_a_buffer(context: Context, call: Call) -> bool:
 
 def _inside_module(context: Context, call: Call) -> bool:
     """Whether a draw happens while a model is built that is trained: its parameters are broadcast at the wrap."""
-    run, trained = context.facts.after, _trained(context)
+    run = context.facts.after
     instances = [o for above in call.stack for c in run.calls(above) for o in c.result.instances() if run.interpreter.is_module(o)]
-    return any(not trained.isdisjoint(run.roots(o)) for o in instances)
+    return run.part_of(instances, context.facts.trained)
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
@@ -426,7 +421,7 @@ def _moved_on(context: Context, node: ast.stmt, generators: set[str]) -> Iterato
 def _loops_of_runs(context: Context) -> set[ast.AST]:
     """The loops that train several times: each pass makes anew what is trained in it."""
     run = context.facts.after
-    return {loop.node for o in _trained(context) if isinstance(o, New) for call in run.calls(o.node) for loop in call.loops}
+    return {loop.node for o in context.facts.trained if isinstance(o, New) for call in run.calls(o.node) for loop in call.loops}
 
 
 def _loops_of_training(context: Context, backward: Call) -> list[ast.AST]:
