@@ -99,25 +99,13 @@ def assumed(context: Context, found: Iterable[Change | Finding]) -> AssumedEdits
     given = {node: how for node, how in facts.base.redistributed.items() if how == GIVEN}
     if context.options.batch_size == "per-rank" or not (facts.feeding or given) or not facts.models:
         return None
-    if any("torch.autograd.grad" in c.func.paths() or c.func.paths() & IN_THREADS for c in run.trace.calls):
+    if _needs_all_rows(context):
         return None
-    if _reads_gradients(context) or _asks_for_class(run):
-        return None
-    if facts.trained_methods or any(_runs_models(context, call) for call in run.trace.calls):
-        return None
-    if any(o.path.startswith("transformers.") for model in facts.models for o in model.objs if isinstance(o, New)):
-        return None  # it gives an object, with a loss in it
-    if any(run.interpreter.is_a(o, *_GRAPHS) for o in facts.loaders):
-        return None  # a batch of graphs is one graph
     forwards = {node for model in facts.models for node in model.forwards}
     parts, shares = dict[ast.expr, str](), dict[ast.expr, None]()
     for forward in forwards:
-        known = isinstance(forward, ast.Call) and not _combines(run, forward) and not _judges(run, forward, forwards)
-        rows = _rows(context, forward) if isinstance(forward, ast.Call) and known else []
-        rows = rows if all(_as_many(run, run.value(given), run.value(forward)) for given in rows) and _are_alike(run, rows) else []
-        left = [a for a in arguments(forward) if a not in rows] if isinstance(forward, ast.Call) and given else []
-        alone = all(_is_option(run.value(a)) for a in left)  # what all ranks have made alike is given with nothing else
-        if isinstance(forward, ast.Call) and rows and alone and facts.may_edit(forward):
+        rows = _may_be_some(context, forward, forwards, bool(given)) if isinstance(forward, ast.Call) else []
+        if isinstance(forward, ast.Call) and rows:
             parts[forward] = SEVERAL_IN_PARTS if _are_several(run, run.value(forward)) else IN_PARTS
             shares |= dict.fromkeys(rows)
         elif not _judges(run, forward, forwards):
@@ -132,6 +120,31 @@ def assumed(context: Context, found: Iterable[Change | Finding]) -> AssumedEdits
     editable = all(isinstance(o, New) and isinstance(o.node, ast.Call) and facts.may_edit(o.node) for o in loaders)
     by = {o.node: BY_ALL_RANKS if o in facts.loaders else BY_RANK_ZERO for o in loaders}
     return AssumedEdits(read_whole=by, redistributed=parts) if parts and editable else None
+
+
+def _needs_all_rows(context: Context) -> bool:
+    """Whether something in a script would not be right any more where its models run on parts of the batches."""
+    facts, run = context.facts, context.facts.after
+    return (
+        bool(facts.trained_methods)
+        or any("torch.autograd.grad" in c.func.paths() or c.func.paths() & IN_THREADS for c in run.trace.calls)
+        or any(o.path.startswith("transformers.") for o in facts.trained if isinstance(o, New))  # it gives an object, with a loss in it
+        or any(run.interpreter.is_a(o, *_GRAPHS) for o in facts.loaders)  # a batch of graphs is one graph
+        or _reads_gradients(context)
+        or _asks_for_class(run)
+        or any(_runs_models(context, call) for call in run.trace.calls)
+    )
+
+
+def _may_be_some(context: Context, forward: ast.Call, forwards: Collection[ast.AST], given: bool) -> list[ast.expr]:
+    """The arguments of a forward that may be some of their rows; `given`: where all ranks have made some alike, there is nothing else."""
+    run = context.facts.after
+    if _combines(run, forward) or _judges(run, forward, forwards) or not context.facts.may_edit(forward):
+        return []
+    rows = _rows(context, forward)
+    beside = [a for a in arguments(forward) if a not in rows] if given else []
+    known = _are_alike(run, rows) and all(_as_many(run, run.value(each), run.value(forward)) for each in rows)
+    return rows if known and all(_is_option(run.value(a)) for a in beside) else []
 
 
 def given(context: Context) -> AssumedEdits:
@@ -206,7 +219,7 @@ def _runs_models(context: Context, call: Call) -> bool:
     if any(p.startswith("torch.nn.parallel.") and p not in _WRAPPERS for p in call.func.paths()):
         return True
     given = (*call.args, *call.keywords.values())
-    models = {o for model in context.facts.models for o in model.objs}
+    models = context.facts.trained
     runs = any(v.batches() for v in given) and any(context.facts.after.unwrap(v) & models for v in given)
     followed = any(isinstance(o, (Class, Func)) or (isinstance(o, New) and o.cls is not None) for o in call.func.objs)
     return runs and not call.no_grad and not followed
