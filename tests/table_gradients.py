@@ -261,6 +261,25 @@ SCRIPTS: dict[str, Script] = {
             optimizer.step()
 """
     ),
+    "weights of no module, which an optimizer moves by a closure": Script(
+        LOADER
+        + """
+    w = torch.zeros(8, 2, requires_grad=True)
+    optimizer = torch.optim.LBFGS([w], lr=0.3, max_iter=3)
+    for epoch in range(3):
+        for rows, labels in loader:
+
+            def closure():
+                optimizer.zero_grad()
+                loss = F.cross_entropy(rows @ w, labels)
+                loss.backward()
+                return loss
+
+            optimizer.step(closure)
+    print(f"weights {w.detach().abs().sum().item():.5f}")
+""",
+        same=("weights",),
+    ),
     "two backwards through one forward": Script(
         LOADER
         + """

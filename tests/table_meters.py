@@ -555,6 +555,16 @@ SCRIPTS |= {
         ),
         same=("result",),
     ),
+    "counts by label, in lists that comprehensions fill": Script(
+        fit(
+            "hits, seen = [0 for _ in range(2)], list(0.0 for _ in range(2))",
+            """for label, guess in zip(kinds.tolist(), scores.argmax(1).tolist()):
+                    hits[label] += int(label == guess)
+                    seen[label] += 1""",
+            "hits[0] / seen[0] + hits[1] / seen[1]",
+        ),
+        same=("result",),
+    ),
     "distances added up sample by sample": Script(
         fit(
             "total, count = 0.0, 0",

@@ -102,20 +102,8 @@ class _Reader:
                 self.bind(statement.targets[0], statement.value)
             elif isinstance(statement, ast.For) and self.is_list(statement.iter):
                 self.filled(statement.body)
-            elif isinstance(statement, ast.If) and all(isinstance(s, ast.Assign) for s in (*statement.body, *statement.orelse)):
-                self.either(statement)
             else:
                 self.lose(statement)
-
-    def either(self, statement: ast.If) -> None:
-        """Carry out one or the other of some assignments."""
-        before = dict(self.names)
-        self.block(statement.body)
-        one, self.names = self.names, before
-        self.block(statement.orelse)
-        for name in one.keys() | self.names.keys():
-            found = {one.get(name, "plain"), self.names.get(name, "plain")}
-            self.names[name] = found.pop() if len(found) == 1 else "thinned" if "thinned" in found else None
 
     def bind(self, target: ast.expr, value: ast.expr) -> None:
         """Carry out an assignment."""

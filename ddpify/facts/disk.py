@@ -218,13 +218,6 @@ def _written_by(command: str) -> list[str]:
     return re.findall(r">\s*([^\s>&|;]+)", command) or command.split()[-1:]
 
 
-def stores(node: ast.AST, name: ast.Name | ast.Attribute) -> bool:
-    """Whether a node is a store into a name, or into an attribute of that name."""
-    if isinstance(name, ast.Name):
-        return isinstance(node, ast.Name) and node.id == name.id and isinstance(node.ctx, ast.Store)
-    return isinstance(node, ast.Attribute) and node.attr == name.attr and isinstance(node.ctx, ast.Store)
-
-
 def passed(call: ast.AST | None, names: list[str], name: str) -> ast.expr | None:
     """The argument that a call passes as a parameter."""
     if not isinstance(call, ast.Call) or any(isinstance(a, ast.Starred) for a in call.args):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ddpify.facts import library
 from ddpify.facts.model import Func, Part, Value
-from ddpify.facts.tree import structure, walk
+from ddpify.facts.tree import is_main, structure, walk
 
 if TYPE_CHECKING:
     from ddpify.facts.collect import Facts
@@ -37,13 +37,9 @@ def _around(facts: Facts, node: ast.AST, otherwise: bool) -> Iterator[ast.If]:
     for up in facts.tree_of(node).ancestors(node):
         if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             return
-        if isinstance(up, ast.If) and inner in (up.orelse if otherwise else up.body) and not _is_main(up):
+        if isinstance(up, ast.If) and inner in (up.orelse if otherwise else up.body) and not is_main(up):
             yield up
         inner = up
-
-
-def _is_main(node: ast.If) -> bool:
-    return any(isinstance(n, ast.Name) and n.id == "__name__" for n in walk(node.test))
 
 
 def of_devices(facts: Facts, test: ast.expr) -> bool:

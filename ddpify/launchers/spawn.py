@@ -18,7 +18,7 @@ import tokenize
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 
-from ddpify.facts.tree import names_in, walk
+from ddpify.facts.tree import is_main, names_in, walk
 from ddpify.launchers.dependence import Dependence
 from ddpify.launchers.pure import Purity
 from ddpify.records import dataclass, field
@@ -123,7 +123,7 @@ class _Layout:
     @cached_property
     def unit(self) -> str:
         """The indentation of a block: the main block's, else that of the file's first."""
-        main = next((s for s in self.tree.body if _is_main(s)), None)
+        main = next((s for s in self.tree.body if is_main(s)), None)
         tree, lines = (self.tree, self.lines) if main else (ast.parse(self.original), split_lines(self.original))
         for node in [main] if main else tree.body:
             body = getattr(node, "body", None)
@@ -160,7 +160,7 @@ class _Move:
         self.taken = taken | {n.name for n in walk(self.tree) if isinstance(n, _DEFINITIONS)} | set(self.pure.imports)
         self.process = self._free("process", "process_index")
         self.worker = self._free("worker", "train_worker", "spawned_worker")
-        self.main = next((s for s in self.tree.body if _is_main(s)), None)
+        self.main = next((s for s in self.tree.body if is_main(s)), None)
         self.join = next((s for s in self.tree.body if isinstance(s, ast.FunctionDef) and ast.get_docstring(s) == OURS), None)
         self.places = self._places()
         self.pure.tainted |= set(self.places)
@@ -599,10 +599,6 @@ class _Move:
 
 def _callee(decorator: ast.expr) -> ast.expr:
     return decorator.func if isinstance(decorator, ast.Call) else decorator
-
-
-def _is_main(node: ast.stmt) -> bool:
-    return isinstance(node, ast.If) and "__name__" in ast.unparse(node.test) and "__main__" in ast.unparse(node.test)
 
 
 def _is_docstring(node: ast.stmt) -> bool:

@@ -66,7 +66,6 @@ class Machine(Interpreter):
     own_length = items.own_length
     update = expressions.update
     binary = operators.binary
-    add = operators.add
     per_sample = loops.per_sample
     element = items.element
     invoke = calls.invoke

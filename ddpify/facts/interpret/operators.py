@@ -173,11 +173,6 @@ def _united(run: Interpreter, op: ast.operator, left: Value, right: Value, node:
     return value
 
 
-def add(run: Interpreter, left: Value, right: Value, node: ast.AST) -> Value:
-    """What `left + right` is."""
-    return binary(run, ast.Add(), left, right, node)
-
-
 def _is_batch_size(run: Interpreter, value: Value, loaders: frozenset[Any]) -> bool:
     """Whether a number is the batch size of one of `loaders`."""
     mine = {*value.objs, *value.of_kind("from")}

@@ -439,10 +439,6 @@ class Interpreter(ABC):
         """What an operator makes of two values."""
 
     @abstractmethod
-    def add(self, left: Value, right: Value, node: ast.AST) -> Value:
-        """What `left + right` is."""
-
-    @abstractmethod
     def per_sample(self, over: Value, numbered: bool = True) -> bool:
         """Whether iterating over a value gives one sample of a batch at a time, or where `numbered` the number of one."""
 

@@ -65,7 +65,7 @@ def added_up(use: Use) -> Value:
     if len({v.scale for v in listed}) > 1:
         total = listed[0]
         for item in listed[1:]:
-            total = use.run.add(total, item, use.node)
+            total = use.run.binary(ast.Add(), total, item, use.node)
         return Value(frozenset(), origins, total.scale, total.shape)
     one_entry_a_sample = values.scale == "sample" != element.scale and bool(values.objs)
     return Value(frozenset(), origins, "sum" if one_entry_a_sample else element.scale, element.shape)

@@ -293,23 +293,9 @@ def _indivisible(context: Context) -> Iterator[Finding]:
             loader.node,
             finding,
             fix,
-            level=Safety.REVIEW if not option and (size == 1 or ranks != 2) and not _is_left_out(context, loader.node) else Safety.NOTE,
+            level=Safety.REVIEW if not option and (size == 1 or ranks != 2) else Safety.NOTE,
             answered_by=DIVIDED_BATCHES,  # the size is the script's own, or what its arguments say
         )
-
-
-def _is_left_out(context: Context, node: ast.AST) -> bool:
-    """Whether a flag that the script gives everywhere in the same way leaves a place out: `if single:`, where it is False."""
-    child, tree, decisions = node, context.facts.tree_of(node), context.facts.after.trace.decisions
-    for up in tree.ancestors(node):
-        if isinstance(up, ast.If):
-            tests = [d.test for d in decisions if d.node is up]
-            flags = {o.value if isinstance(o, Lit) else None for test in tests for o in test.objs}
-            left_out = up.body if flags == {False} else up.orelse if flags == {True} else []
-            if child in left_out and all(test.objs and not test.origins for test in tests):
-                return True
-        child = up
-    return False
 
 
 def _default(context: Context, name: str) -> tuple[str | None, object]:
