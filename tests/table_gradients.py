@@ -80,6 +80,36 @@ SCRIPTS: dict[str, Script] = {
     torch.save(model.state_dict(), "last.pt")
 """
     ),
+    "a method gives the loss, in a trainer that makes the model": Script(
+        LOADER
+        + METHODS
+        + """
+    class Trainer:
+        def __init__(self, rate):
+            self.model = Classifier()
+            self.optimizer = torch.optim.SGD(self.model.parameters(), lr=rate)
+
+        @classmethod
+        def of(cls, settings):
+            return cls(settings["rate"])
+
+        def fit(self, epochs):
+            for epoch in range(epochs):
+                for rows, labels in loader:
+                    self.optimizer.zero_grad()
+                    loss = self.model.loss(rows, labels)
+                    loss.backward()
+                    self.optimizer.step()
+
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rate", type=float, default=0.1)
+    settings = vars(parser.parse_args()).copy()
+    trainer = Trainer.of(settings)
+    trainer.fit(settings.get("epochs", 3))
+    torch.save(trainer.model.state_dict(), "last.pt")
+"""
+    ),
     "a method gives the loss, in functions": Script(
         """
     class Regressor(nn.Module):

@@ -1836,6 +1836,20 @@ def masked_distance(guess, goal, missing):
                     sgd.step()
         """,
     ),
+    "weights of classes that a loss is given by place": Script(
+        """
+        feed = DataLoader(TensorDataset(x[:42], y[:42]), batch_size=6, shuffle=True)
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        criterion = nn.CrossEntropyLoss(torch.tensor([0.5, 3.0]))
+        for epoch in range(2):
+            for rows, labels in feed:
+                loss = criterion(net(rows), labels)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
     "class weights, and a penalty on what a layer gives": Script(
         """
         class Criterion(nn.Module):

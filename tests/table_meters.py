@@ -565,6 +565,14 @@ SCRIPTS |= {
         ),
         same=("result",),
     ),
+    "a total in a tensor that each epoch sets to zero": Script(
+        fit(
+            "total = total.zero_() if epoch else torch.zeros(2, dtype=torch.float64)",
+            "total[0] += loss.item() * len(rows)",
+            "total[0].item()",
+        ),
+        same=("result",),
+    ),
     "distances added up sample by sample": Script(
         fit(
             "total, count = 0.0, 0",
