@@ -249,7 +249,7 @@ def _harmless(context: Context, guards: Guards, use: ast.expr, objs: set[New], w
     if isinstance(use, ast.Name) and any(_within(context, use, o) for o in objs):
         return True
     if tree not in context.tree.trees:
-        return isinstance(parent, ast.Attribute) and _called_by_output(context, guards, parent, tree.parent[parent])
+        return False
     statement = tree.statement(use)
     if (
         guards.silent(use)
@@ -353,12 +353,6 @@ def _passed_on(context: Context, use: ast.expr, parent: ast.AST, above: ast.AST 
     if isinstance(parent, ast.Tuple) and isinstance(above, (ast.Assign, ast.Return)):
         return above.value is parent  # whoever takes it apart has the writer by a name again
     return isinstance(parent, (ast.Assign, ast.AnnAssign, ast.Return)) and getattr(parent, "value", None) is use
-
-
-def _called_by_output(context: Context, guards: Guards, method: ast.Attribute, call: ast.AST) -> bool:
-    """Whether another module uses a writer only under calls that rank 0 alone makes."""
-    calls = context.facts.after.calls(call)
-    return isinstance(call, ast.Call) and call.func is method and bool(calls) and all(guards.guarded_call(c.node, c.stack) for c in calls)
 
 
 def _only_shown(guards: Guards, read: ast.expr, depth: int = 0) -> bool:
