@@ -3668,6 +3668,29 @@ settings = Settings(values)
         """,
         same=("val",),
     ),
+    "a run folder that an option names by the time, and read at the end": Script(
+        """
+        import time
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--name", default=f"run{time.time_ns()}")
+        args = parser.parse_args()
+        run = os.path.join("output", args.name)
+        os.makedirs(run)
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for data, target in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(data), target).backward()
+                optimizer.step()
+            torch.save(model.state_dict(), os.path.join(run, "last.pt"))
+        model.load_state_dict(torch.load(os.path.join(run, "last.pt")))
+        print("runs", len(os.listdir("output")), "weights %.6f" % model.weight.sum().item())
+        """,
+        same=("runs",),
+    ),
     "a run folder named to the microsecond, and read at the end": Script(
         """
         from datetime import datetime
