@@ -722,6 +722,35 @@ SCRIPTS |= {
                 optimizer.step()
         """
     ),
+    "layers that a function inside the forward runs, under try": Script(
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first, self.last, self.calls = nn.Linear(8, 8), nn.Linear(8, 2), 0
+
+            def forward(self, rows):
+                def hidden(given):
+                    return self.first(given).tanh()
+
+                try:
+                    seen = self.last(torch.utils.checkpoint.checkpoint(hidden, rows, use_reentrant=False))
+                finally:
+                    self.calls += 1
+                return seen
+
+
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = Net()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            for rows, kinds in feed:
+                loss = F.cross_entropy(net(rows), kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+        """,
+    ),
     "blocks of which a lambda of the constructor runs the layers": Script(
         """
         class Act(nn.Module):
