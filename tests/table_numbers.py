@@ -3118,6 +3118,25 @@ def share(scores, kinds):
         """,
         same=("taken",),
     ),
+    "a loss that is no number, by itself, and errors that are raised again": Script(
+        """
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        try:
+            for epoch in range(3):
+                for rows, labels in loader:
+                    loss = F.cross_entropy(model(rows), labels)
+                    if loss != loss:
+                        break
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+        except Exception:
+            torch.save(model.state_dict(), "failed.pt")
+            raise
+        """,
+    ),
     "a batch that is skipped when its loss is not a number": Script(
         """
         x[5, 2] = float("nan")
