@@ -271,18 +271,20 @@ def _is_container(asked: Value, named: set[str]) -> bool | None:
     return outcomes.pop() if len(outcomes) == 1 else None
 
 
+def _is_of(classes: set[Class], samplers: Value) -> bool | None:
+    """Whether samplers are torch's that share samples out, or of some classes of the project; None where only some are."""
+    objs = [o for o in samplers.objs if not isinstance(o, Method)]
+    kinds = {isinstance(o, New) and (o.path == library.DISTRIBUTED_SAMPLER or o.cls in classes) for o in objs}
+    return kinds.pop() if len(kinds) == 1 else None
+
+
 def _wrapped_test(run: Interpreter, node: ast.Call) -> bool | None:
     """Whether `isinstance(model, DataParallel)` or `hasattr(model, "module")` is known; or which sampler a loader has."""
     asked, what = run.expression(node.args[0]), run.trace.values.get(node.args[1], NOTHING)
     is_of = node.func.id == "isinstance"  # type: ignore[attr-defined]
     classes = {o for o in what.objs if isinstance(o, Class)}
     if (library.DISTRIBUTED_SAMPLER in what.paths() or (classes and is_of)) and asked.objs:
-        kinds = {
-            isinstance(o, New) and (o.path == library.DISTRIBUTED_SAMPLER or (o.cls is not None and o.cls in classes))
-            for o in asked.objs
-            if not isinstance(o, Method)
-        }
-        return kinds.pop() if len(kinds) == 1 and _sampler_of(node.args[0]) else None
+        return _is_of(classes, asked) if isinstance(node.args[0], ast.Attribute) and node.args[0].attr == "sampler" else None
     named = {e.path for o in what.objs for v in getattr(o, "items", (what,)) for e in v.objs if isinstance(e, Ext)}
     if named and named <= _CONTAINERS and len(what.objs) == 1 and is_of and (known := _is_container(asked, named)) is not None:
         return known
@@ -401,7 +403,3 @@ def evaluate_compare(run: Interpreter, node: ast.Compare) -> Value:
 def _deciding(test: Value) -> frozenset[Origin]:
     """What a value owes to the condition under which it was chosen."""
     return only(test.origins, "decided", "drawn", "time") | {Origin("decided", of) for of in test.of_kind("batch")}
-
-
-def _sampler_of(node: ast.expr) -> bool:
-    return isinstance(node, ast.Attribute) and node.attr == "sampler"

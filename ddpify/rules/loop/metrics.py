@@ -142,6 +142,11 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     yield from _divisors(context)
     yield from _sampled(context)
     yield from _progress(context)
+    yield from _shown(context, seen, noted)
+
+
+def _shown(context: Context, seen: set[ast.AST], noted: bool) -> Iterator[Finding]:
+    """What is shown, or written, of a rank's part of the data; once, and not where a reduction said so (`noted`)."""
     decided = (c for c, _ in effects(context.facts.after) if any(context.from_sharded_data(test) for _, test in c.tests))
     within = [c for c in (*_output_calls(context), *decided) if any(loop.node in seen for loop in c.loops)]
     if within:

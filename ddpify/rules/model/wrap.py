@@ -138,52 +138,8 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         )
         if model.wrapped or model in facts.needs_no_wrapper:
             yield from map(Proof, discharged)
-            continue
-        if model.wrap is None:
-            first = min(model.forwards, key=lambda n: getattr(n, "lineno", 0))
-            why = "there is no line where the model can be wrapped for this forward alone: its gradients would not be averaged"
-            fix = "wrap the model after its last change: model = DistributedDataParallel(model, device_ids=[local_rank])"
-            yield context.manual(CODE, first, why, fix, discharged)
-            continue
-        statement, target = model.wrap
-        text = ast.unparse(target)
-        name = text.replace("'", '"') if context.quoted("") == '""' else text
-        code = _code(context, model, name)
-        if not facts.is_edited(statement):
-            yield context.manual(
-                CODE,
-                statement,
-                "the model is made and trained in a module that is not edited: its gradients would not be averaged",
-                f"after this line: {code}",
-                discharged,
-            )
-            continue
-        moved, needs = moved_in_loop.move(context, model.objs, name, statement) if not model.container else ("", ())
-        why = "backward averages the gradients over all ranks, and every rank starts from rank 0's parameters"
-        why += "; DDP looks for parameters that get no gradient in a step, for which it would wait forever" * (
-            "find_unused_parameters=True" in code
-        )
-        yield Change(
-            CODE,
-            why,
-            context.tree.shown,
-            statement,
-            (InsertAfter(statement, _if_made(context, target, name, moved + code)),),
-            context.wrapper_imports,
-            Safety.SAFE,
-            discharges=discharged,
-            needs=needs,
-            alternatives=(Alternative("find_unused_parameters", "on"),) if context.options.find_unused_parameters == "auto" else (),
-        )
-        again = reentrant(context.facts, model)
-        if again is not None and unused.unused(context, model):
-            yield from checkpointing.findings(context, again)
-        yield from batch_norm.findings(context, model, statement)
-        node, fails = apex_fails(facts, model) if context.options.apex_ddp else (None, "")
-        if fails and context.apex_ddp:
-            yield context.manual(CODE, node or statement, fails, "convert with --ddp torch", level=Safety.MANUAL if node else Safety.REVIEW)
-        elif fails:
-            yield context.manual(CODE, node or statement, f"{fails}; torch's is used", level=Safety.NOTE)
+        else:
+            yield from _wrapped(context, model, discharged)
     yield from batch_norm.of_untrained(context)
     yield from batch_norm.tests_of_class(context)
     yield from trained_methods.wraps(context)
@@ -192,6 +148,50 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     yield from buffers.copied(context)
     yield from changes_after_wrap.findings(context)
     yield from named_modules.findings(context)
+
+
+def _wrapped(context: Context, model: TrainedModel, discharged: tuple[Obligation, ...]) -> Iterator[Change | Finding]:
+    """The wrap of a model, and what is to be known of it."""
+    facts = context.facts
+    if model.wrap is None:
+        first = min(model.forwards, key=lambda n: getattr(n, "lineno", 0))
+        why = "there is no line where the model can be wrapped for this forward alone: its gradients would not be averaged"
+        fix = "wrap the model after its last change: model = DistributedDataParallel(model, device_ids=[local_rank])"
+        yield context.manual(CODE, first, why, fix, discharged)
+        return
+    statement, target = model.wrap
+    text = ast.unparse(target)
+    name = text.replace("'", '"') if context.quoted("") == '""' else text
+    code = _code(context, model, name)
+    if not facts.is_edited(statement):
+        why = "the model is made and trained in a module that is not edited: its gradients would not be averaged"
+        yield context.manual(CODE, statement, why, f"after this line: {code}", discharged)
+        return
+    moved, needs = moved_in_loop.move(context, model.objs, name, statement) if not model.container else ("", ())
+    why = "backward averages the gradients over all ranks, and every rank starts from rank 0's parameters"
+    if "find_unused_parameters=True" in code:
+        why += "; DDP looks for parameters that get no gradient in a step, for which it would wait forever"
+    yield Change(
+        CODE,
+        why,
+        context.tree.shown,
+        statement,
+        (InsertAfter(statement, _if_made(context, target, name, moved + code)),),
+        context.wrapper_imports,
+        Safety.SAFE,
+        discharges=discharged,
+        needs=needs,
+        alternatives=(Alternative("find_unused_parameters", "on"),) if context.options.find_unused_parameters == "auto" else (),
+    )
+    again = reentrant(facts, model)
+    if again is not None and unused.unused(context, model):
+        yield from checkpointing.findings(context, again)
+    yield from batch_norm.findings(context, model, statement)
+    node, fails = apex_fails(facts, model) if context.options.apex_ddp else (None, "")
+    if fails and context.apex_ddp:
+        yield context.manual(CODE, node or statement, fails, "convert with --ddp torch", level=Safety.MANUAL if node else Safety.REVIEW)
+    elif fails:
+        yield context.manual(CODE, node or statement, f"{fails}; torch's is used", level=Safety.NOTE)
 
 
 def _if_made(context: Context, target: ast.expr, name: str, code: str) -> str:
