@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import table_whole
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from ranks import Case, run_many
-from scripts import Script, text
+from scripts import Script, converted, text
 
 import ddpify
 
@@ -112,3 +113,10 @@ def _covers(one: Sizes, world: int, folder: Path) -> None:
             assert max(count.values()) <= -(-world // one.size) if one.size < world else max(count.values()) <= 2, one
     lengths = [[len(samples) for _, samples in batches] for batches in ranks]
     assert all(other == lengths[0] for other in lengths), one
+
+
+def test_a_call_that_makes_a_loader_that_trains_and_one_that_does_not_is_converted_alike_each_time(tmp_path: Path) -> None:
+    script = table_whole.SCRIPTS["loaders of two phases in a dict, one of which trains on what a collate function keeps"]
+    codes = {converted(script, tmp_path).code for _ in range(9)}  # their order in sets is by chance
+    assert len(codes) == 1
+    assert 'shared=name == "train"' in codes.pop()

@@ -118,7 +118,8 @@ def assumed(context: Context, found: Iterable[Change | Finding]) -> AssumedEdits
     if not parts.keys() >= given.keys():
         return None
     editable = all(isinstance(o, New) and isinstance(o.node, ast.Call) and facts.may_edit(o.node) for o in loaders)
-    by = {o.node: BY_ALL_RANKS if o in facts.loaders else BY_RANK_ZERO for o in loaders}
+    training = {o.node for o in facts.loaders}  # a call may make loaders that do not train, too
+    by = {o.node: BY_ALL_RANKS if o.node in training else BY_RANK_ZERO for o in loaders}
     return AssumedEdits(read_whole=by, redistributed=parts) if parts and editable else None
 
 
