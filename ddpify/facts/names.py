@@ -51,16 +51,14 @@ def _start(pattern: str) -> str:
     return plain[: next((i for i, c in enumerate(plain) if c in "([\\$"), len(plain))]
 
 
-_PREFIXES = tuple("torch tqdm np numpy monai transformers. timm.data.l six. itertools.i pylab matplotlib.pylab".split())
 _RULES = tuple((_start(pattern), pattern, new) for pattern, new in _MOVED)
 
 
 @functools.lru_cache(maxsize=4096)
 def canonical(path: str) -> str:
     """`torch.utils.data.dataloader.DataLoader` -> `torch.utils.data.DataLoader`, and so on."""
-    if path.startswith(_PREFIXES):
-        for start, pattern, to in _RULES:
-            if path.startswith(start):  # few patterns are ever compiled
-                path = re.sub(pattern, to, path, count=1)
+    for start, pattern, to in _RULES:
+        if path.startswith(start):  # few patterns are ever compiled
+            path = re.sub(pattern, to, path, count=1)
     first, dot, rest = path.partition(".")
     return f"{_OF_PYTHON_2[first]}{dot}{rest}" if first in _OF_PYTHON_2 else path
