@@ -200,26 +200,33 @@ def known_flag(run: Interpreter, node: ast.expr, settings: bool = False) -> bool
     if settings and isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         inner = known_flag(run, node.operand, settings)
         return None if inner is None else not inner
-    tested = node.left if isinstance(node, ast.Compare) and len(node.ops) == 1 else node
+    comparison = node if isinstance(node, ast.Compare) and len(node.ops) == 1 else None
+    tested = node if comparison is None else comparison.left
+    flag = _flag_tested(run, tested, settings)
+    if len(flag.objs) != 1 or not (flag.of_kind("literal") or (settings and _is_setting(run, tested, flag))):
+        return None
+    value = literal(flag)
+    if comparison is None:
+        return bool(value)
+    op, other = comparison.ops[0], comparison.comparators[0]
+    if isinstance(op, (ast.Eq, ast.NotEq, ast.Is, ast.IsNot)) and isinstance(other, ast.Constant):
+        return (value == other.value) == isinstance(op, (ast.Eq, ast.Is))
+    if isinstance(op, (ast.In, ast.NotIn)) and isinstance(other, (ast.List, ast.Tuple, ast.Set)):
+        values = [e.value for e in other.elts if isinstance(e, ast.Constant)]
+        return (value in values) == isinstance(op, ast.In) if len(values) == len(other.elts) else None
+    return None
+
+
+def _flag_tested(run: Interpreter, tested: ast.expr, settings: bool) -> Value:
+    """What a name, or an attribute that may be a flag, is here; where all that it may be is the same, that once."""
     flag = run.lookup(tested.id) if isinstance(tested, ast.Name) else NOTHING
     if isinstance(tested, ast.Attribute) and tested.attr == "training":
         flag = run.expression(tested)
     if settings and isinstance(tested, ast.Attribute) and isinstance(tested.value, ast.Name):
-        owner = run.lookup(tested.value.id)
-        flag = run.expression(tested) if owner.objs <= run.frame.owners else NOTHING
-    if len({repr(o.value) if isinstance(o, Lit) else o for o in flag.objs}) == 1:  # the same wherever it is given
-        flag = Value(frozenset((next(iter(flag.objs)),)), flag.origins)
-    if len(flag.objs) != 1 or not (flag.of_kind("literal") or (settings and _is_setting(run, tested, flag))):
-        return None
-    if tested is node:
-        return bool(literal(flag))
-    left, op, right = flag, node.ops[0], node.comparators[0]  # type: ignore[attr-defined]
-    if isinstance(op, (ast.Eq, ast.NotEq, ast.Is, ast.IsNot)) and isinstance(right, ast.Constant):
-        return (literal(left) == right.value) == isinstance(op, (ast.Eq, ast.Is))
-    if isinstance(op, (ast.In, ast.NotIn)) and isinstance(right, (ast.List, ast.Tuple, ast.Set)):
-        values = [e.value for e in right.elts if isinstance(e, ast.Constant)]
-        return (literal(left) in values) == isinstance(op, ast.In) if len(values) == len(right.elts) else None
-    return None
+        flag = run.expression(tested) if run.lookup(tested.value.id).objs <= run.frame.owners else NOTHING
+    if len({repr(o.value) if isinstance(o, Lit) else o for o in flag.objs}) == 1:
+        return Value(frozenset((next(iter(flag.objs)),)), flag.origins)
+    return flag
 
 
 def _is_setting(run: Interpreter, node: ast.expr, value: Value) -> bool:
