@@ -16,7 +16,6 @@ from ddpify.facts.model import NOTHING, Ext, Lit, Method, Module, New, Obj, Part
 from ddpify.facts.names import canonical
 from ddpify.facts.origins import Origin, only, without
 from ddpify.facts.record import Kind
-from ddpify.facts.tree import same
 from ddpify.placement.shape import PLACES, ROWS, Scale
 
 
@@ -85,8 +84,6 @@ def _of_tensor(run: Interpreter, base: Value, index: Value, node: ast.Subscript)
         key = literal(index)
         part = library.first_output_of(base) if key == 0 else library.output_of(base, str(key))
         return Value(frozenset(), part.origins | index.origins, part.scale, part.shape)
-    if base.scale == "sample" and _steps_through(run, node.slice):
-        return Value(frozenset(), base.origins | {Origin("part", node)}, "sample", base.shape)
     if base.scale == "sample" and run.batch_sources and run.side_by_side(base):
         return _of_steps(run, base, index, node)
     if (seeds := library.seed_rows(run, base, node.slice)) is not None:
@@ -200,20 +197,6 @@ def _several(value: Value) -> Value:
     """Some entries of a list, of what one of them is."""
     origins = without(value.origins, "index")
     return Value(value.objs, origins, value.scale, value.shape._replace(several=True) if value.scale and value.shape else value.shape)
-
-
-def _steps_through(run: Interpreter, rows: ast.expr) -> bool:
-    """Whether `x[i : i + n]` takes a batch's rows part by part, in a loop over `range(0, len(x), n)`."""
-    if not (isinstance(rows, ast.Slice) and isinstance(rows.lower, ast.Name) and isinstance(rows.upper, ast.BinOp)):
-        return False
-    first, more = rows.upper.left, rows.upper.right
-    if not isinstance(rows.upper.op, ast.Add) or not same(first, rows.lower):
-        return False
-    for loop in run.trace.values.get(rows.lower, NOTHING).of_kind("index"):
-        over = loop.iter if isinstance(loop, ast.For) else None
-        if isinstance(over, ast.Call) and len(over.args) == 3 and same(over.args[2], more):
-            return run.trace.values.get(over.args[1], NOTHING).scale == "count"
-    return False
 
 
 def _of_models(run: Interpreter, obj: New) -> bool:

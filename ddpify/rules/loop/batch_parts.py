@@ -65,8 +65,4 @@ def _sizes(context: Context, cut: ast.expr) -> list[ast.expr]:
         of_library = context.facts.after.value(cut.func).paths() & {"torch.split"}
         size = argument(cut, 1 if of_library else 0, "split_size") or argument(cut, None, "split_size_or_sections")
         return [size] if size is not None and last_name(cut.func) == "split" else []
-    if isinstance(cut, ast.Subscript) and isinstance(cut.slice, ast.Slice) and isinstance(cut.slice.upper, ast.BinOp):
-        start = cut.slice.lower
-        loops = context.facts.after.value(start).of_kind("index") if start is not None else frozenset()
-        return [cut.slice.upper.right, *(loop.iter.args[2] for loop in loops)]
     return []
