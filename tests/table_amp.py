@@ -128,6 +128,21 @@ PLAIN: dict[str, Script] = {
                     opt.step()
                     opt.zero_grad()
         """),
+    "an optimizer for the first epochs, and another one for the rest": Script("""
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2)
+        fast = torch.optim.SGD(model.parameters(), lr=0.1)
+        slow = torch.optim.SGD(model.parameters(), lr=0.01)
+        for epoch in range(4):
+            for rows, labels in loader:
+                loss = F.cross_entropy(model(rows), labels)
+                model.zero_grad()
+                loss.backward()
+                if epoch < 2:
+                    fast.step()
+                else:
+                    slow.step()
+        """),
     "generator and discriminator on probabilities": Script("""
         grains = 4
         mill = nn.Sequential(nn.Linear(grains, 16), nn.ReLU(), nn.Linear(16, 8))
