@@ -52,7 +52,7 @@ HELPERS: dict[str, Helper] = {
     "share_of_stream": Helper((None,)),
     "seed_nodes": Helper((None,)),
     "without_repeats": Helper((None,), imports=("from torch.utils.data.distributed import DistributedSampler",)),
-    "rows_of_rank": Helper((_PART, _NUMBER), needs=("per_rank",)),
+    "rows_of_rank": Helper((_PART | {"dict"}, _NUMBER), needs=("per_rank",)),  # written for dicts where it is given some
     "columns_of_rank": Helper((frozenset(("tensor", "array")),), needs=("per_rank",)),
     "examples_of_rank": Helper((None,), True, ("per_rank",)),
     "with_repeated": Helper((_NUMBER,)),

@@ -480,6 +480,35 @@ for epoch in range(3):
         optimizer.step()
 """
 SCRIPTS |= {
+    "rows in a dict that a model is passed, and a package's loss by their spread": Script(
+        """
+        import margins_of_others
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first, self.last = nn.Linear(8, 4), nn.Linear(4, 1)
+
+            def forward(self, rows, more):
+                return self.last(self.first(rows) + self.first(more).tanh())[:, 0]
+
+
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        net = Net()
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            for rows, labels in loader:
+                batch = {"rows": rows, "more": rows.flip(1)}
+                loss = margins_of_others.loss(net(**batch), [float(v) for v in labels])
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+        stand_ins={
+            "margins_of_others.py": "def loss(scores, labels):\n"
+            "    return sum((s - t) ** 2 for s, t in zip(scores, labels)) / len(labels) + scores.std()\n"
+        },
+    ),
     "batches that are passed on as dicts, with each sample compared to all": Script(
         _PASSED.format(
             made="""
