@@ -9,6 +9,7 @@ from generate.gradients import gradients
 from generate.kept_state import kept
 from generate.mixed import mixed
 from generate.mutations import FAULTS, is_found, outcomes
+from generate.of_ranks import of_ranks
 from generate.reduce import applied
 from generate.runner import Kind, Result, alike, examine
 from generate.variants import VARIANTS, variants
@@ -29,7 +30,7 @@ def test_no_generated_script_ends_badly(results: list[Result], kind: Kind) -> No
 
 
 def test_no_random_line_ends_badly() -> None:
-    scripts = [made(seed) for made in (loss, forward, metric, kept, chosen, mixed, gradients) for seed in LINES]
+    scripts = [made(seed) for made in (loss, forward, metric, kept, chosen, mixed, gradients, of_ranks) for seed in LINES]
     results = examine(scripts, asked=False, limit=300.0)
     assert {r.script.features: r.problems for r in results if r.kind in (Kind.SILENT, Kind.CRASH)} == {}
     assert sum(r.kind is Kind.EQUAL for r in results) > 0.75 * len(results)

@@ -18,6 +18,7 @@ from generate.expressions import forward, loss
 from generate.gradients import gradients
 from generate.kept_state import kept
 from generate.mixed import mixed
+from generate.of_ranks import of_ranks
 from generate.reduce import reduced
 from generate.report import common_features, written
 from generate.runner import Kind, Result, examine
@@ -31,6 +32,7 @@ GRAMMARS = {
     "choices": chosen,
     "mixed": mixed,
     "gradients": gradients,
+    "ranks": of_ranks,
 }
 AT_ONCE = 60
 BAD = (Kind.SILENT, Kind.CRASH, Kind.FALSE_ALARM, Kind.INVALID)
