@@ -5,7 +5,8 @@ What it does: a loader that only evaluates, in loops that do nothing but add up 
     gathered over the ranks (DDP404). With `--eval replicate`, and where a loop does anything else, every rank evaluates all batches.
 Why: DistributedSampler repeats samples until all ranks have equally many, and counts them twice; evaluating on rank 0 alone leaves the
     other ranks waiting. Ranks that evaluate with batch norm first take rank 0's statistics, which differ while training goes on.
-Safety: safe where every use of the loader and of what the loop builds up was seen; else replicated, with a NOTE that says why.
+Safety: safe where every use of the loader and of what the loop builds up was seen; else replicated, with a NOTE that says why. REVIEW
+    where the script gives such a loader a DistributedSampler.
 References: https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.Sampler
 """
 

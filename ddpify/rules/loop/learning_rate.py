@@ -4,7 +4,8 @@ What it does: with `--batch-size per-rank --scale-lr linear` (or `sqrt`), multip
     one-cycle and cyclic schedules and statements of the script's own are given by the number of ranks (by its root).
 Why: the global batch is then as many times as large; linear scaling keeps the size of an epoch's steps together (Goyal et al. 2017), the
     root keeps their noise, as is usual for Adam.
-Safety: NOTE; the default keeps the batch, and with it the learning rate. What is computed from an optimizer's rate is scaled already.
+Safety: NOTE; the default keeps the batch, and with it the learning rate: REVIEW for a script that multiplies it by the number of ranks
+    itself. What is computed from an optimizer's rate is scaled already.
 References: https://arxiv.org/abs/1706.02677
 """
 

@@ -5,7 +5,8 @@ What it does: a script that draws something before training that all ranks must 
     rank moves its seed on by its rank. Sets of texts are sorted where their order counts.
 Why: ranks that split the data differently train on each other's validation set; ranks with one seed draw the same dropout masks, noise and
     augmentation.
-Safety: NOTE; rank 0 goes on with the script's own seed, so a group of one trains as before.
+Safety: NOTE; rank 0 goes on with the script's own seed, so a group of one trains as before. REVIEW where the script seeds its ranks apart
+    before it draws what they must share.
 References: https://docs.pytorch.org/docs/stable/notes/randomness.html
 """
 
