@@ -1718,6 +1718,8 @@ EXAMPLES: dict[str, Shown] = {**PRECISION, **PROCESSES, **COMMENTS, **DATA, **OU
 
 # the scripts of the tables that show further messages
 FROM_TABLES = (
+    "an average by its share of the batches that the script averages over the ranks",
+    "totals that a function adds up over the ranks, of an evaluation that may end early",
     "a learning rate times the number of ranks",
     "a split drawn by ranks that are seeded apart",
     "an evaluation that is shared out where there are several ranks",

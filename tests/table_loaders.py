@@ -3411,6 +3411,227 @@ SCRIPTS: dict[str, Script] = {
         stand_ins={"torchvision/__init__.py": "", "torchvision/datasets.py": _FETCHED},
     ),
     # ------------------------------------------------------------------------------------------ scripts that know of ranks
+    "totals that a function of the script adds up over the ranks": Script(
+        """
+        import torch.distributed as dist
+
+
+        def reduced(value, average=True):
+            world = dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
+            if world < 2:
+                return value
+            dist.all_reduce(value)
+            if average:
+                value /= world
+            return value
+
+
+        def train_epoch(net, optimizer, loader):
+            mean = torch.zeros(1)
+            for step, (rows, kinds) in enumerate(loader):
+                loss = F.cross_entropy(net(rows), kinds)
+                loss.backward()
+                mean = (mean * step + reduced(loss.detach())) / (step + 1)
+                optimizer.step()
+                optimizer.zero_grad()
+            return mean.item()
+
+
+        @torch.no_grad()
+        def evaluate(net, loader):
+            right = torch.zeros(1)
+            for rows, kinds in loader:
+                right += (net(rows).argmax(1) == kinds).sum()
+            return reduced(right, average=False).item()
+
+
+        loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+        check = DataLoader(TensorDataset(x[12:], y[12:]), batch_size=4)
+        net = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            print(f"trained {train_epoch(net, optimizer, loader):.5f}, right {evaluate(net, check)}")
+        """,
+        same=("trained",),
+    ),
+    "a total that is added up over the ranks where it is": Script(
+        """
+        import torch.distributed as dist
+
+
+        def reduced(value, average=True):
+            world = dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
+            if world < 2:
+                return value
+            dist.all_reduce(value)
+            if average:
+                value /= world
+            return value
+
+
+        def train_epoch(net, optimizer, loader):
+            mean = torch.zeros(1)
+            for step, (rows, kinds) in enumerate(loader):
+                loss = F.cross_entropy(net(rows), kinds)
+                loss.backward()
+                mean = (mean * step + reduced(loss.detach())) / (step + 1)
+                optimizer.step()
+                optimizer.zero_grad()
+            return mean.item()
+
+
+        @torch.no_grad()
+        def evaluate(net, loader):
+            right = torch.zeros(1)
+            for rows, kinds in loader:
+                right += (net(rows).argmax(1) == kinds).sum()
+            if dist.is_available() and dist.is_initialized():
+                dist.all_reduce(right)
+            return right.item()
+
+
+        loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+        check = DataLoader(TensorDataset(x[12:], y[12:]), batch_size=4)
+        net = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            print(f"trained {train_epoch(net, optimizer, loader):.5f}, right {evaluate(net, check)}")
+        """,
+        same=("trained",),
+    ),
+    "a total and a count that are added up over the ranks in one tensor": Script(
+        """
+        import torch.distributed as dist
+
+
+        def reduced(value, average=True):
+            world = dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
+            if world < 2:
+                return value
+            dist.all_reduce(value)
+            if average:
+                value /= world
+            return value
+
+
+        def train_epoch(net, optimizer, loader):
+            mean = torch.zeros(1)
+            for step, (rows, kinds) in enumerate(loader):
+                loss = F.cross_entropy(net(rows), kinds)
+                loss.backward()
+                mean = (mean * step + reduced(loss.detach())) / (step + 1)
+                optimizer.step()
+                optimizer.zero_grad()
+            return mean.item()
+
+
+        @torch.no_grad()
+        def evaluate(net, loader):
+            right = torch.zeros(1)
+            for rows, kinds in loader:
+                right += (net(rows).argmax(1) == kinds).sum()
+            total, count = reduced(torch.tensor([right.item(), float(len(loader))]), average=False).tolist()
+            return total, count
+
+
+        loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+        check = DataLoader(TensorDataset(x[12:], y[12:]), batch_size=4)
+        net = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            print(f"trained {train_epoch(net, optimizer, loader):.5f}, right {evaluate(net, check)}")
+        """,
+        same=("trained",),
+    ),
+    "an average by its share of the batches that the script averages over the ranks": Script(
+        """
+        import torch.distributed as dist
+
+
+        def reduced(value, average=True):
+            world = dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
+            if world < 2:
+                return value
+            dist.all_reduce(value)
+            if average:
+                value /= world
+            return value
+
+
+        def train_epoch(net, optimizer, loader):
+            mean = torch.zeros(1)
+            for step, (rows, kinds) in enumerate(loader):
+                loss = F.cross_entropy(net(rows), kinds)
+                loss.backward()
+                mean = (mean * step + reduced(loss.detach())) / (step + 1)
+                optimizer.step()
+                optimizer.zero_grad()
+            return mean.item()
+
+
+        @torch.no_grad()
+        def evaluate(net, loader):
+            right = torch.zeros(1)
+            for rows, kinds in loader:
+                right += (net(rows).argmax(1) == kinds).sum()
+            right = reduced(right / len(loader))
+            return right.item()
+
+
+        loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+        check = DataLoader(TensorDataset(x[12:], y[12:]), batch_size=4)
+        net = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            print(f"trained {train_epoch(net, optimizer, loader):.5f}, right {evaluate(net, check)}")
+        """,
+        told=("DDP404",),
+    ),
+    "totals that a function adds up over the ranks, of an evaluation that may end early": Script(
+        """
+        import torch.distributed as dist
+
+
+        def reduced(value, average=True):
+            world = dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
+            if world < 2:
+                return value
+            dist.all_reduce(value)
+            if average:
+                value /= world
+            return value
+
+
+        def train_epoch(net, optimizer, loader):
+            mean = torch.zeros(1)
+            for step, (rows, kinds) in enumerate(loader):
+                loss = F.cross_entropy(net(rows), kinds)
+                loss.backward()
+                mean = (mean * step + reduced(loss.detach())) / (step + 1)
+                optimizer.step()
+                optimizer.zero_grad()
+            return mean.item()
+
+
+        @torch.no_grad()
+        def evaluate(net, loader):
+            right = torch.zeros(1)
+            for rows, kinds in loader:
+                if right > 30:
+                    break
+                right += (net(rows).argmax(1) == kinds).sum()
+            return reduced(right, average=False).item()
+
+
+        loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+        check = DataLoader(TensorDataset(x[12:], y[12:]), batch_size=4)
+        net = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            print(f"trained {train_epoch(net, optimizer, loader):.5f}, right {evaluate(net, check)}")
+        """,
+        told=("DDP304",),
+    ),
     "a loader of its own where there are several ranks, with batches of each": Script(
         """
         import torch.distributed as dist

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from ddpify.edits import Edit, FreshName, InsertAfter, InsertBefore, Replace, SetArgument, escaped
 from ddpify.facts import library
 from ddpify.facts.effects import of_run
-from ddpify.facts.model import Call, New, ordered
+from ddpify.facts.model import NOTHING, Call, New, ordered
 from ddpify.facts.runs import Run
 from ddpify.facts.tree import Tree, inside, is_none, is_number, walk
 from ddpify.rules.base import Alternative, Change, Example, Finding, Proof, Safety
@@ -28,7 +28,7 @@ from ddpify.rules.data.evaluation_loops import normalised_models, obstacle, only
 from ddpify.rules.data.loader import sharded
 from ddpify.rules.data.loader_call import POSITIONS, places, samples_around_nodes, seeds
 from ddpify.rules.data.stream import ITERABLE
-from ddpify.rules.loop.live_out import live_out
+from ddpify.rules.loop.live_out import combining, live_out
 
 CODE = "DDP304"
 TITLE = "shard the evaluation"
@@ -89,6 +89,12 @@ EXAMPLES: tuple[Example, ...] = (
         frame="end",
     ),
 )  # fmt: skip
+_COMBINE = {  # where calls take what they add up, or collect
+    "torch.distributed.all_reduce": 0,
+    "torch.distributed.reduce": 0,
+    "torch.distributed.all_gather": 1,
+    "torch.distributed.all_gather_object": 1,
+}
 _HARMLESS = frozenset(("enumerate", "len", "tqdm.tqdm", "print", "isinstance", "id"))
 
 
@@ -101,6 +107,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     yield from _loops(context)
     yield from _replicated_loops(context)
     yield from _in_shares(context)
+    yield from _combined_again(context)
 
 
 def _in_shares(context: Context) -> Iterator[Finding]:
@@ -113,6 +120,46 @@ def _in_shares(context: Context) -> Iterator[Finding]:
         samplers = run.value(given).objs if given is not None else frozenset()
         if samplers and all(getattr(o, "path", "") == library.DISTRIBUTED_SAMPLER for o in samplers):
             yield context.manual(CODE, loader.node, why, "give it no sampler: every rank then evaluates all of it", level=Safety.REVIEW)
+
+
+def _combined_again(context: Context) -> Iterator[Finding]:
+    """What the script itself adds up or collects over the ranks, of an evaluation that every rank runs over all of the data."""
+    run, seen = context.facts.after, set[ast.AST]()
+    if run.calls_of("torch.distributed.init_process_group"):
+        return  # it is converted
+    why = "every rank runs this whole evaluation, and what is combined here is of all of the data already: it would be too much"
+    for call in run.trace.calls:
+        position = next((_COMBINE[path] for path in call.func.paths() if path in _COMBINE), None)
+        value = call.args[position] if position is not None and position < len(call.args) else NOTHING
+        loaders = value.batches() | {o for held in value.instances() for o in run.attribute(held, "[]").batches()}
+        node = next((n for n in (*reversed(call.stack), call.node) if context.facts.is_edited(n)), call.node)
+        if loaders and loaders.isdisjoint(context.sharded_loaders) and node not in seen and not _averages(context, call):
+            seen.add(node)
+            yield context.manual(CODE, node, why, "leave it out, or have the evaluation shared out, too", level=Safety.REVIEW)
+
+
+def _averages(context: Context, call: Call) -> bool:
+    """Whether what a call adds up over the ranks is divided by their number in the same function, as it is called."""
+    run, tree, function = context.facts.after, context.facts.tree_of(call.node), context.facts.tree_of(call.node).function(call.node)
+    for node in walk(function):
+        parts = (node.op, node.value) if isinstance(node, ast.AugAssign) else (node.op, node.right) if isinstance(node, ast.BinOp) else None
+        if parts is None or not isinstance(parts[0], ast.Div) or not run.value(parts[1]).of_kind("world"):
+            continue
+        tests = [up.test for up in tree.ancestors(node) if isinstance(up, ast.If) and up in walk(function)]
+        if all(_is_asked(test, function, call.stack[-1] if call.stack else None) for test in tests):
+            return True
+    return False
+
+
+def _is_asked(test: ast.expr, function: ast.AST, call: ast.AST | None) -> bool:
+    """Whether a parameter that a function tests is true where it is called."""
+    if not isinstance(test, ast.Name) or not isinstance(function, ast.FunctionDef) or not isinstance(call, ast.Call):
+        return not isinstance(test, ast.Name)
+    names = [a.arg for a in function.args.args]
+    at = names.index(test.id) if test.id in names else None
+    default = function.args.defaults[at - len(names)] if at is not None and len(names) - at <= len(function.args.defaults) else None
+    given = argument(call, at, test.id) or default
+    return isinstance(given, ast.Constant) and bool(given.value)
 
 
 def _given_sampler(context: Context, node: ast.Call) -> Change:
@@ -341,9 +388,9 @@ def _past(tree: Tree, node: ast.Call, loop: ast.For) -> bool:
 
 
 def _lengths(context: Context, loop: ast.For, loaders: frozenset[New]) -> Iterator[ast.Call]:
-    """The reads of the number of a sharded loader's batches, after its loop."""
+    """The reads of the number of a sharded loader's batches, after its loop, but for those that the script combines over the ranks."""
     run = context.facts.after
     for node in context.tree.of(ast.Call):
         instances = run.value(node.args[0]).instances() if node.args and "len" in run.value(node.func).paths() else frozenset()
-        if instances and instances <= loaders and _past(context.tree, node, loop):
+        if instances and instances <= loaders and _past(context.tree, node, loop) and combining(context, node) is None:
             yield node

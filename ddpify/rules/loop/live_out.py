@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Collection, Iterator
 
 from ddpify.facts.definitions import Place
 from ddpify.facts.effects import file_writes, is_writer, maker
-from ddpify.facts.library import DICTS
+from ddpify.facts.library import AGREEING, DICTS
 from ddpify.facts.model import NOTHING, New, Obj, Tup, Value
 from ddpify.facts.record import Kind
 from ddpify.facts.scopes import Path
-from ddpify.facts.tree import inside, walk
+from ddpify.facts.tree import argument, inside, last_name, names_stored, walk
 from ddpify.facts.writes import Batches, Write, container, viewed, writes, writes_of
 from ddpify.records import dataclass, replace
 from ddpify.rules.context import Context
 from ddpify.rules.loop.branches import is_setting, parts_ranks
 from ddpify.rules.loop.meters import meter
+
+_MADE_OF_NUMBERS = frozenset(("torch.tensor", "torch.as_tensor", "torch.Tensor", "torch.FloatTensor", "torch.stack", "float", "int"))
+_SAME_NUMBER = frozenset(("item", "float", "double", "detach", "clone", "cpu", "cuda", "to"))
 
 
 @dataclass(frozen=True)
@@ -193,7 +197,8 @@ def _uses(context: Context, loop: Batches, group: list[Write], places: frozenset
     uses = {at: n for at, n in after.items() if context.facts.after.scopes.tree(n) is not None}
     done = {n for n in uses.values() if reduced(context, n, target)}
     calls = _calls(context, done)
-    own = {at: n for at, n in uses.items() if n not in done and not definitions.under(calls, at)}
+    whole = min((at for at, n in uses.items() if n in done and _in_place(context, n)), default=None)  # from there on, of all ranks
+    own = {at: n for at, n in uses.items() if n not in done and not definitions.under(calls, at) and (whole is None or at < whole)}
     own = {} if all(of_same_batch(context, loop, n) for n in own.values()) else own
     if not uses and any(w.node is not loop for w in group) and (unseen := definitions.unseen(places)):
         return dict(enumerate(unseen))
@@ -251,6 +256,8 @@ def reduced(context: Context, node: ast.AST, target: ast.expr) -> bool:
     run, scopes, tree = context.facts.after, context.facts.after.scopes, context.facts.tree_of(node)
     statement = tree.statement(node)
     around = tree.parent.get(statement)
+    if scopes.same(node, target) and (found := combining(context, node)) is not None and found[1]:
+        return True
     for each in (statement, around):
         if isinstance(each, ast.For) and scopes.same(each.iter, target):  # for key in totals: totals[key] = ...
             only = each.body[0]
@@ -262,7 +269,52 @@ def reduced(context: Context, node: ast.AST, target: ast.expr) -> bool:
         written = written.value  # losses[:] = ...
     if not scopes.same(written, target):
         return False
+    if combining(context, node) is not None:
+        return False
     return not any(context.from_sharded_data(v) for v in _held(context, run.value(statement.value)))
+
+
+def _combines(context: Context, call: ast.Call) -> bool:
+    """Whether a call makes one value of what all ranks have: `dist.all_reduce(total)`, or a function of the script's that does."""
+    run = context.facts.after
+    if run.value(call.func).paths() & AGREEING:
+        return True
+    within = (c for path in AGREEING for c in run.calls_of(path))
+    return any(call in c.stack for c in within) and not any(context.from_sharded_data(v) for v in _held(context, run.value(call)))
+
+
+def combining(context: Context, node: ast.AST) -> tuple[ast.Call, bool] | None:
+    """The call around a number that combines it over the ranks, and whether it does so with the number alone, not a share of it."""
+    alone, tree = True, context.facts.tree_of(node)
+    for up in itertools.takewhile(lambda up: not isinstance(up, ast.stmt), tree.ancestors(node)):
+        if isinstance(up, ast.Call) and node is not up.func and _combines(context, up):
+            return up, alone
+        paths = context.facts.after.value(up.func).paths() if isinstance(up, ast.Call) else ()
+        plain = isinstance(up, ast.Call) and (not _MADE_OF_NUMBERS.isdisjoint(paths) or last_name(up.func) in _SAME_NUMBER)
+        alone &= plain or isinstance(up, (ast.List, ast.Tuple)) or (isinstance(up, ast.Attribute) and up.attr in _SAME_NUMBER)
+    return None
+
+
+def _in_place(context: Context, node: ast.AST) -> bool:
+    """Whether what a name holds is combined over the ranks where it is: by the call that is given it, or as a parameter of that."""
+    run, call = context.facts.after, context.facts.tree_of(node).parent.get(node)
+    if not isinstance(call, ast.Call) or node not in call.args:
+        return False
+    if run.value(call.func).paths() & AGREEING:
+        return True
+    for combining in (c for path in AGREEING for c in run.calls_of(path) if c.stack and c.stack[-1] is call):
+        function = context.facts.tree_of(combining.node).function(combining.node)
+        given = argument(combining.node, 0, "tensor") if isinstance(combining.node, ast.Call) else None
+        names = [a.arg for a in function.args.args] if isinstance(function, ast.FunctionDef) else []
+        here = names[[*call.args].index(node) :][:1]
+        if isinstance(given, ast.Name) and given.id in here and given.id not in {n.id for n in names_stored(function)}:
+            return True
+    return False
+
+
+def combined_within(context: Context, live: LiveOut) -> ast.AST | None:
+    """A use of a live-out variable inside of what a call combines over the ranks, such as its share of an average."""
+    return next((n for n in live.uses if (found := combining(context, n)) is not None and not found[1]), None)
 
 
 def _held(context: Context, value: Value) -> Iterator[Value]:

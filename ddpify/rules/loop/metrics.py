@@ -32,7 +32,7 @@ from ddpify.rules.loop import by_batch as by_batches
 from ddpify.rules.loop import unknown
 from ddpify.rules.loop.counted_elsewhere import counted_elsewhere, keys
 from ddpify.rules.loop.last_batch import of_one_batch
-from ddpify.rules.loop.live_out import LiveOut, live_out
+from ddpify.rules.loop.live_out import LiveOut, combined_within, live_out
 from ddpify.rules.loop.meters import is_meter
 from ddpify.rules.loop.reduction import Reduction
 from ddpify.rules.loop.reductions import loader_of, reduce
@@ -490,6 +490,10 @@ def _reduce(context: Context, loop: Batches) -> Iterator[Change | Finding]:
     loader = loader_of(context, loop)
     reductions: list[Reduction] = []
     for live, reduction in _reductions(context, loop):
+        if (within := combined_within(context, live)) is not None:
+            why = f"`{live.name}` is a part of what the script combines over the ranks itself, by what it takes for its share"
+            yield context.manual(CODE, within, why, f"combine {live.name} alone, and compute with what is of all ranks")
+            continue
         known = not reduction.note and not reduction.problem
         if evaluates and known and not (loader and sampler and (not reduction.edits or live.value.scale == "mean")):
             reduction.problem = (
