@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from ddpify import comments
 from ddpify.errors import DdpifyError
-from ddpify.facts.tree import walk
 from ddpify.progress import doing
 from ddpify.records import dataclass, field
 from ddpify.resources import template_dir
@@ -238,7 +237,7 @@ class Project:
         here = f"{self.package}.{file.name}".lstrip(".") if file is self.entry else file.name
         inside = here.split(".") if file.is_package and file is not self.entry else here.split(".")[:-1]
         names: list[str] = []
-        for node in walk(file.tree):
+        for node in ast.walk(file.tree):
             if isinstance(node, ast.Import):
                 names += [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom):
@@ -254,7 +253,7 @@ class Project:
 
     def _chosen(self, name: ast.expr) -> list[str]:
         """The module of a name that is spelled out, or all of a package, where only that is."""
-        parts = [part for part in walk(name) if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+        parts = [part for part in ast.walk(name) if isinstance(part, ast.Constant) and isinstance(part.value, str)]
         known = str(parts[0].value) if parts else ""
         if isinstance(name, ast.Constant) or not known.endswith("."):
             return [known.lstrip(".")] if isinstance(name, ast.Constant) else []

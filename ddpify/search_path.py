@@ -7,15 +7,13 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from ddpify.facts.tree import walk
-
 _SAME = frozenset(("abspath", "realpath", "normpath", "expanduser", "fspath", "str", "Path", "PurePath", "resolve", "absolute", "as_posix"))
 _DEPTH = 12
 
 
 def additions(tree: ast.Module, file: Path) -> Iterator[Path]:
     """The folders that the module at `file` adds to `sys.path`; a relative one is taken to start where the file lies."""
-    names = {n.targets[0].id: n.value for n in walk(tree) if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name)}
+    names = {n.targets[0].id: n.value for n in ast.walk(tree) if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name)}
     for node in _added(tree):
         found = _path(node, names, file)
         if found is not None:
@@ -25,19 +23,19 @@ def additions(tree: ast.Module, file: Path) -> Iterator[Path]:
 def _added(tree: ast.Module) -> Iterator[ast.expr]:
     """The expressions that are added, those given to a function which adds what it is given included."""
     adds: dict[str, list[str]] = {}
-    for node in walk(tree):
+    for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):
             given = [a.arg for a in node.args.args]
             inside = [e.id for e in _expressions(node) if isinstance(e, ast.Name)]
             adds |= {node.name: given} if set(given) & set(inside) else {}
-    for node in walk(tree):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in adds:
             yield from node.args[:1]
     yield from _expressions(tree)
 
 
 def _expressions(tree: ast.AST) -> Iterator[ast.expr]:
-    for node in walk(tree):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
             name, last = ast.unparse(node.func), node.args[-1]
             if name in ("sys.path.append", "sys.path.insert"):
@@ -50,7 +48,7 @@ def _expressions(tree: ast.AST) -> Iterator[ast.expr]:
             target = node.target if isinstance(node, ast.AugAssign) else node.targets[0]
             whole = target.value if isinstance(target, ast.Subscript) else target
             if isinstance(whole, ast.Attribute) and ast.unparse(whole) == "sys.path":
-                yield from (e for part in walk(node.value) if isinstance(part, ast.List) for e in part.elts)
+                yield from (e for part in ast.walk(node.value) if isinstance(part, ast.List) for e in part.elts)
 
 
 def _path(node: ast.expr, names: dict[str, ast.expr], file: Path, depth: int = 0) -> str | None:
