@@ -416,6 +416,11 @@ class Context:
         return bool(sizes & run.value(size).objs)
 
     @cached_property
+    def joined(self) -> bool:
+        """Whether the script begins a process group, as a converted one does."""
+        return bool(self.facts.after.calls_of("torch.distributed.init_process_group"))
+
+    @cached_property
     def apex_ddp(self) -> bool:
         """Whether models are wrapped in apex's DistributedDataParallel: where only its precision was asked for, only if it serves all."""
         asked = self.options.apex_ddp

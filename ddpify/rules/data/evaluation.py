@@ -125,7 +125,7 @@ def _in_shares(context: Context) -> Iterator[Finding]:
 def _combined_again(context: Context) -> Iterator[Finding]:
     """What the script itself adds up or collects over the ranks, of an evaluation that every rank runs over all of the data."""
     run, seen = context.facts.after, set[ast.AST]()
-    if run.calls_of("torch.distributed.init_process_group"):
+    if context.joined:
         return  # it is converted
     why = "every rank runs this whole evaluation, and what is combined here is of all of the data already: it would be too much"
     for call in run.trace.calls:

@@ -269,7 +269,7 @@ def reduced(context: Context, node: ast.AST, target: ast.expr) -> bool:
         written = written.value  # losses[:] = ...
     if not scopes.same(written, target):
         return False
-    if combining(context, node) is not None:
+    if not context.joined and combining(context, node) is not None:
         return False
     return not any(context.from_sharded_data(v) for v in _held(context, run.value(statement.value)))
 
@@ -314,7 +314,7 @@ def _in_place(context: Context, node: ast.AST) -> bool:
 
 def combined_within(context: Context, live: LiveOut) -> ast.AST | None:
     """A use of a live-out variable inside of what a call combines over the ranks, such as its share of an average."""
-    return next((n for n in live.uses if (found := combining(context, n)) is not None and not found[1]), None)
+    return next((n for n in live.uses if not context.joined and (found := combining(context, n)) is not None and not found[1]), None)
 
 
 def _held(context: Context, value: Value) -> Iterator[Value]:
