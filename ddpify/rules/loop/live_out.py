@@ -274,20 +274,21 @@ def reduced(context: Context, node: ast.AST, target: ast.expr) -> bool:
     return not any(context.from_sharded_data(v) for v in _held(context, run.value(statement.value)))
 
 
-def _combines(context: Context, call: ast.Call) -> bool:
-    """Whether a call makes one value of what all ranks have: `dist.all_reduce(total)`, or a function of the script's that does."""
-    run = context.facts.after
+def _combines(context: Context, call: ast.Call, value: Value) -> bool:
+    """Whether a call makes one value of what all ranks have: `dist.all_reduce(total)`, or a function of the script's that does with it."""
+    run, loaders = context.facts.after, {o for v in _held(context, value) for o in v.batches()}
     if run.value(call.func).paths() & AGREEING:
         return True
-    within = (c for path in AGREEING for c in run.calls_of(path))
-    return any(call in c.stack for c in within) and not any(context.from_sharded_data(v) for v in _held(context, run.value(call)))
+    within = (c for path in AGREEING for c in run.calls_of(path) if call in c.stack)
+    of_it = any(not loaders or any(v.batches() & loaders for a in c.args for v in _held(context, a)) for c in within)
+    return of_it and not any(context.from_sharded_data(v) for v in _held(context, run.value(call)))
 
 
 def combining(context: Context, node: ast.AST) -> tuple[ast.Call, bool] | None:
     """The call around a number that combines it over the ranks, and whether it does so with the number alone, not a share of it."""
     alone, tree = True, context.facts.tree_of(node)
     for up in itertools.takewhile(lambda up: not isinstance(up, ast.stmt), tree.ancestors(node)):
-        if isinstance(up, ast.Call) and node is not up.func and _combines(context, up):
+        if isinstance(up, ast.Call) and node is not up.func and _combines(context, up, context.facts.after.value(node)):
             return up, alone
         paths = context.facts.after.value(up.func).paths() if isinstance(up, ast.Call) else ()
         plain = isinstance(up, ast.Call) and (not _MADE_OF_NUMBERS.isdisjoint(paths) or last_name(up.func) in _SAME_NUMBER)
