@@ -123,6 +123,52 @@ _QUICK = """
 
 """
 
+_REDUCED = """
+import torch.distributed as dist
+
+
+def reduced(value, average=True):
+    world = dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
+    if world < 2:
+        return value
+    dist.all_reduce(value)
+    if average:
+        value /= world
+    return value
+
+
+def train_epoch(net, optimizer, loader):
+    mean = torch.zeros(1)
+    for step, (rows, kinds) in enumerate(loader):
+        loss = F.cross_entropy(net(rows), kinds)
+        loss.backward()
+        mean = (mean * step + reduced(loss.detach())) / (step + 1)
+        optimizer.step()
+        optimizer.zero_grad()
+    return mean.item()
+
+
+@torch.no_grad()
+def evaluate(net, loader):
+    right = torch.zeros(1)
+    for rows, kinds in loader:
+ADDSRETURNS
+
+loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+check = DataLoader(TensorDataset(x[12:], y[12:]), batch_size=4)
+net = nn.Linear(8, 2)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(2):
+    print(f"trained {train_epoch(net, optimizer, loader):.5f}, right {evaluate(net, check)}")
+"""
+
+
+def _reduced(returns: str, adds: str = "right += (net(rows).argmax(1) == kinds).sum()", told: tuple[str, ...] = ()) -> Script:
+    """A script that adds its totals up over the ranks itself: what its evaluation returns, and what it does for each batch."""
+    text = _REDUCED.replace("ADDS", textwrap.indent(f"{adds}\n", 8 * " ")).replace("RETURNS", textwrap.indent(f"{returns}\n", 4 * " "))
+    return Script(text, same=() if told else ("trained",), told=told)
+
+
 SCRIPTS: dict[str, Script] = {
     "a loader in one training, and batches of a class of the script's own in another": Script(
         _QUICK
@@ -3411,225 +3457,19 @@ SCRIPTS: dict[str, Script] = {
         stand_ins={"torchvision/__init__.py": "", "torchvision/datasets.py": _FETCHED},
     ),
     # ------------------------------------------------------------------------------------------ scripts that know of ranks
-    "totals that a function of the script adds up over the ranks": Script(
-        """
-        import torch.distributed as dist
-
-
-        def reduced(value, average=True):
-            world = dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
-            if world < 2:
-                return value
-            dist.all_reduce(value)
-            if average:
-                value /= world
-            return value
-
-
-        def train_epoch(net, optimizer, loader):
-            mean = torch.zeros(1)
-            for step, (rows, kinds) in enumerate(loader):
-                loss = F.cross_entropy(net(rows), kinds)
-                loss.backward()
-                mean = (mean * step + reduced(loss.detach())) / (step + 1)
-                optimizer.step()
-                optimizer.zero_grad()
-            return mean.item()
-
-
-        @torch.no_grad()
-        def evaluate(net, loader):
-            right = torch.zeros(1)
-            for rows, kinds in loader:
-                right += (net(rows).argmax(1) == kinds).sum()
-            return reduced(right, average=False).item()
-
-
-        loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
-        check = DataLoader(TensorDataset(x[12:], y[12:]), batch_size=4)
-        net = nn.Linear(8, 2)
-        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-        for epoch in range(2):
-            print(f"trained {train_epoch(net, optimizer, loader):.5f}, right {evaluate(net, check)}")
-        """,
-        same=("trained",),
+    "totals that a function of the script adds up over the ranks": _reduced("return reduced(right, average=False).item()"),
+    "a total that is added up over the ranks where it is": _reduced(
+        "if dist.is_available() and dist.is_initialized():\n    dist.all_reduce(right)\nreturn right.item()"
     ),
-    "a total that is added up over the ranks where it is": Script(
-        """
-        import torch.distributed as dist
-
-
-        def reduced(value, average=True):
-            world = dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
-            if world < 2:
-                return value
-            dist.all_reduce(value)
-            if average:
-                value /= world
-            return value
-
-
-        def train_epoch(net, optimizer, loader):
-            mean = torch.zeros(1)
-            for step, (rows, kinds) in enumerate(loader):
-                loss = F.cross_entropy(net(rows), kinds)
-                loss.backward()
-                mean = (mean * step + reduced(loss.detach())) / (step + 1)
-                optimizer.step()
-                optimizer.zero_grad()
-            return mean.item()
-
-
-        @torch.no_grad()
-        def evaluate(net, loader):
-            right = torch.zeros(1)
-            for rows, kinds in loader:
-                right += (net(rows).argmax(1) == kinds).sum()
-            if dist.is_available() and dist.is_initialized():
-                dist.all_reduce(right)
-            return right.item()
-
-
-        loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
-        check = DataLoader(TensorDataset(x[12:], y[12:]), batch_size=4)
-        net = nn.Linear(8, 2)
-        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-        for epoch in range(2):
-            print(f"trained {train_epoch(net, optimizer, loader):.5f}, right {evaluate(net, check)}")
-        """,
-        same=("trained",),
+    "a total and a count that are added up over the ranks in one tensor": _reduced(
+        "total, count = reduced(torch.tensor([right.item(), float(len(loader))]), average=False).tolist()\nreturn total, count"
     ),
-    "a total and a count that are added up over the ranks in one tensor": Script(
-        """
-        import torch.distributed as dist
-
-
-        def reduced(value, average=True):
-            world = dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
-            if world < 2:
-                return value
-            dist.all_reduce(value)
-            if average:
-                value /= world
-            return value
-
-
-        def train_epoch(net, optimizer, loader):
-            mean = torch.zeros(1)
-            for step, (rows, kinds) in enumerate(loader):
-                loss = F.cross_entropy(net(rows), kinds)
-                loss.backward()
-                mean = (mean * step + reduced(loss.detach())) / (step + 1)
-                optimizer.step()
-                optimizer.zero_grad()
-            return mean.item()
-
-
-        @torch.no_grad()
-        def evaluate(net, loader):
-            right = torch.zeros(1)
-            for rows, kinds in loader:
-                right += (net(rows).argmax(1) == kinds).sum()
-            total, count = reduced(torch.tensor([right.item(), float(len(loader))]), average=False).tolist()
-            return total, count
-
-
-        loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
-        check = DataLoader(TensorDataset(x[12:], y[12:]), batch_size=4)
-        net = nn.Linear(8, 2)
-        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-        for epoch in range(2):
-            print(f"trained {train_epoch(net, optimizer, loader):.5f}, right {evaluate(net, check)}")
-        """,
-        same=("trained",),
+    "an average by its share of the batches that the script averages over the ranks": _reduced(
+        "right = reduced(right / len(loader))\nreturn right.item()", told=("DDP404",)
     ),
-    "an average by its share of the batches that the script averages over the ranks": Script(
-        """
-        import torch.distributed as dist
-
-
-        def reduced(value, average=True):
-            world = dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
-            if world < 2:
-                return value
-            dist.all_reduce(value)
-            if average:
-                value /= world
-            return value
-
-
-        def train_epoch(net, optimizer, loader):
-            mean = torch.zeros(1)
-            for step, (rows, kinds) in enumerate(loader):
-                loss = F.cross_entropy(net(rows), kinds)
-                loss.backward()
-                mean = (mean * step + reduced(loss.detach())) / (step + 1)
-                optimizer.step()
-                optimizer.zero_grad()
-            return mean.item()
-
-
-        @torch.no_grad()
-        def evaluate(net, loader):
-            right = torch.zeros(1)
-            for rows, kinds in loader:
-                right += (net(rows).argmax(1) == kinds).sum()
-            right = reduced(right / len(loader))
-            return right.item()
-
-
-        loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
-        check = DataLoader(TensorDataset(x[12:], y[12:]), batch_size=4)
-        net = nn.Linear(8, 2)
-        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-        for epoch in range(2):
-            print(f"trained {train_epoch(net, optimizer, loader):.5f}, right {evaluate(net, check)}")
-        """,
-        told=("DDP404",),
-    ),
-    "totals that a function adds up over the ranks, of an evaluation that may end early": Script(
-        """
-        import torch.distributed as dist
-
-
-        def reduced(value, average=True):
-            world = dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
-            if world < 2:
-                return value
-            dist.all_reduce(value)
-            if average:
-                value /= world
-            return value
-
-
-        def train_epoch(net, optimizer, loader):
-            mean = torch.zeros(1)
-            for step, (rows, kinds) in enumerate(loader):
-                loss = F.cross_entropy(net(rows), kinds)
-                loss.backward()
-                mean = (mean * step + reduced(loss.detach())) / (step + 1)
-                optimizer.step()
-                optimizer.zero_grad()
-            return mean.item()
-
-
-        @torch.no_grad()
-        def evaluate(net, loader):
-            right = torch.zeros(1)
-            for rows, kinds in loader:
-                if right > 30:
-                    break
-                right += (net(rows).argmax(1) == kinds).sum()
-            return reduced(right, average=False).item()
-
-
-        loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
-        check = DataLoader(TensorDataset(x[12:], y[12:]), batch_size=4)
-        net = nn.Linear(8, 2)
-        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-        for epoch in range(2):
-            print(f"trained {train_epoch(net, optimizer, loader):.5f}, right {evaluate(net, check)}")
-        """,
+    "totals that a function adds up over the ranks, of an evaluation that may end early": _reduced(
+        "return reduced(right, average=False).item()",
+        adds="if right > 30:\n    break\nright += (net(rows).argmax(1) == kinds).sum()",
         told=("DDP304",),
     ),
     "a loader of its own where there are several ranks, with batches of each": Script(
