@@ -123,6 +123,40 @@ _QUICK = """
 
 """
 
+_ASKING = """
+import torch.distributed as dist
+from torch.utils.data.distributed import DistributedSampler
+
+
+def is_joined():
+    if not dist.is_available():
+        return False
+    return dist.is_initialized()
+
+
+def count():
+    return dist.get_world_size() if is_joined() else 1
+
+
+DATAnet = nn.Linear(8, 2)
+optimizer = torch.optim.SGD(net.parameters(), lr=RATE)
+for epoch in range(2):
+    if isinstance(loader.sampler, DistributedSampler):
+        loader.sampler.set_epoch(epoch)
+    for rows, kinds in loader:
+        loss = F.cross_entropy(net(rows), kinds)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+AFTER"""
+
+
+def _asking(data: str, rate: str = "0.1", after: str = "", told: tuple[str, ...] = ()) -> Script:
+    """A script with functions that ask for the process group: how it makes its loaders, its rate, and what it does after each epoch."""
+    made, end = textwrap.dedent(data).lstrip("\n"), textwrap.indent(textwrap.dedent(after).lstrip("\n"), 4 * " ")
+    return Script(_ASKING.replace("DATA", made).replace("RATE", rate).replace("AFTER", end), told=told)
+
+
 _REDUCED = """
 import torch.distributed as dist
 
@@ -3472,167 +3506,50 @@ SCRIPTS: dict[str, Script] = {
         adds="if right > 30:\n    break\nright += (net(rows).argmax(1) == kinds).sum()",
         told=("DDP304",),
     ),
-    "a loader of its own where there are several ranks, with batches of each": Script(
+    "a loader of its own where there are several ranks, with batches of each": _asking(
         """
-        import torch.distributed as dist
-        from torch.utils.data.distributed import DistributedSampler
-
-
-        def is_joined():
-            if not dist.is_available():
-                return False
-            return dist.is_initialized()
-
-
-        def count():
-            return dist.get_world_size() if is_joined() else 1
-
-
         data = TensorDataset(x[:36], y[:36])
         if count() > 1:
             loader = DataLoader(data, batch_size=6, sampler=DistributedSampler(data))
         else:
             loader = DataLoader(data, batch_size=6, shuffle=True)
-        net = nn.Linear(8, 2)
-        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-        for epoch in range(2):
-            if isinstance(loader.sampler, DistributedSampler):
-                loader.sampler.set_epoch(epoch)
-            for rows, kinds in loader:
-                loss = F.cross_entropy(net(rows), kinds)
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
         """,
     ),
-    "a sampler and batches of each rank where a function says that there is a group": Script(
+    "a sampler and batches of each rank where a function says that there is a group": _asking(
         """
-        import torch.distributed as dist
-        from torch.utils.data.distributed import DistributedSampler
-
-
-        def is_joined():
-            if not dist.is_available():
-                return False
-            return dist.is_initialized()
-
-
-        def count():
-            return dist.get_world_size() if is_joined() else 1
-
-
         data = TensorDataset(x[:36], y[:36])
         sampler = DistributedSampler(data) if is_joined() else None
         loader = DataLoader(data, batch_size=6 // count(), shuffle=sampler is None, sampler=sampler)
-        net = nn.Linear(8, 2)
-        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-        for epoch in range(2):
-            if isinstance(loader.sampler, DistributedSampler):
-                loader.sampler.set_epoch(epoch)
-            for rows, kinds in loader:
-                loss = F.cross_entropy(net(rows), kinds)
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
         """,
     ),
-    "a learning rate times the number of ranks": Script(
+    "a learning rate times the number of ranks": _asking(
         """
-        import torch.distributed as dist
-        from torch.utils.data.distributed import DistributedSampler
-
-
-        def is_joined():
-            if not dist.is_available():
-                return False
-            return dist.is_initialized()
-
-
-        def count():
-            return dist.get_world_size() if is_joined() else 1
-
-
         data = TensorDataset(x[:36], y[:36])
         loader = DataLoader(data, batch_size=6, shuffle=True)
-        net = nn.Linear(8, 2)
-        optimizer = torch.optim.SGD(net.parameters(), lr=0.1 * count())
-        for epoch in range(2):
-            if isinstance(loader.sampler, DistributedSampler):
-                loader.sampler.set_epoch(epoch)
-            for rows, kinds in loader:
-                loss = F.cross_entropy(net(rows), kinds)
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
         """,
+        rate="0.1 * count()",
         told=("DDP407",),
     ),
-    "a split drawn by ranks that are seeded apart": Script(
+    "a split drawn by ranks that are seeded apart": _asking(
         """
-        import torch.distributed as dist
-        from torch.utils.data.distributed import DistributedSampler
-
-
-        def is_joined():
-            if not dist.is_available():
-                return False
-            return dist.is_initialized()
-
-
-        def count():
-            return dist.get_world_size() if is_joined() else 1
-
-
         torch.manual_seed(7 + int(os.environ.get("RANK", 0)))
         chosen, rest = random_split(TensorDataset(x, y), [36, 8])
         loader = DataLoader(chosen, batch_size=6, shuffle=True)
-        net = nn.Linear(8, 2)
-        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-        for epoch in range(2):
-            if isinstance(loader.sampler, DistributedSampler):
-                loader.sampler.set_epoch(epoch)
-            for rows, kinds in loader:
-                loss = F.cross_entropy(net(rows), kinds)
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
         """,
         told=("DDP103",),
     ),
-    "an evaluation that is shared out where there are several ranks": Script(
+    "an evaluation that is shared out where there are several ranks": _asking(
         """
-        import torch.distributed as dist
-        from torch.utils.data.distributed import DistributedSampler
-
-
-        def is_joined():
-            if not dist.is_available():
-                return False
-            return dist.is_initialized()
-
-
-        def count():
-            return dist.get_world_size() if is_joined() else 1
-
-
         data, held_out = TensorDataset(x[:36], y[:36]), TensorDataset(x[36:], y[36:])
         loader = DataLoader(data, batch_size=6, shuffle=True)
         check = DataLoader(held_out, batch_size=4, sampler=DistributedSampler(held_out, shuffle=False) if count() > 1 else None)
-        net = nn.Linear(8, 2)
-        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-        for epoch in range(2):
-            if isinstance(loader.sampler, DistributedSampler):
-                loader.sampler.set_epoch(epoch)
-            for rows, kinds in loader:
-                loss = F.cross_entropy(net(rows), kinds)
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
-            with torch.no_grad():
-                right = 0
-                for rows, kinds in check:
-                    right += (net(rows).argmax(1) == kinds).sum().item()
-            print(f"right {right}")
+        """,
+        after="""
+        with torch.no_grad():
+            right = 0
+            for rows, kinds in check:
+                right += (net(rows).argmax(1) == kinds).sum().item()
+        print(f"right {right}")
         """,
         told=("DDP304",),
     ),

@@ -416,7 +416,7 @@ class Context:
         return bool(sizes & run.value(size).objs)
 
     @cached_property
-    def joined(self) -> bool:
+    def begins_group(self) -> bool:
         """Whether the script begins a process group, as a converted one does."""
         return bool(self.facts.after.calls_of("torch.distributed.init_process_group"))
 

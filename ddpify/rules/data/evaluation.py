@@ -20,7 +20,7 @@ from ddpify.facts import library
 from ddpify.facts.effects import of_run
 from ddpify.facts.model import NOTHING, Call, New, ordered
 from ddpify.facts.runs import Run
-from ddpify.facts.tree import Tree, inside, is_none, is_number, walk
+from ddpify.facts.tree import Tree, inside, is_none, is_number, names_in, walk
 from ddpify.rules.base import Alternative, Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import download
@@ -125,7 +125,7 @@ def _in_shares(context: Context) -> Iterator[Finding]:
 def _combined_again(context: Context) -> Iterator[Finding]:
     """What the script itself adds up or collects over the ranks, of an evaluation that every rank runs over all of the data."""
     run, seen = context.facts.after, set[ast.AST]()
-    if context.joined:
+    if context.begins_group:
         return  # it is converted
     why = "every rank runs this whole evaluation, and what is combined here is of all of the data already: it would be too much"
     for call in run.trace.calls:
@@ -152,14 +152,15 @@ def _averages(context: Context, call: Call) -> bool:
 
 
 def _is_asked(test: ast.expr, function: ast.AST, call: ast.AST | None) -> bool:
-    """Whether a parameter that a function tests is true where it is called."""
-    if not isinstance(test, ast.Name) or not isinstance(function, ast.FunctionDef) or not isinstance(call, ast.Call):
-        return not isinstance(test, ast.Name)
-    names = [a.arg for a in function.args.args]
-    at = names.index(test.id) if test.id in names else None
-    default = function.args.defaults[at - len(names)] if at is not None and len(names) - at <= len(function.args.defaults) else None
-    given = argument(call, at, test.id) or default
-    return isinstance(given, ast.Constant) and bool(given.value)
+    """Whether the parameters that a function tests, such as `average`, are true where it is called; a test may ask for others, too."""
+    given = function.args if isinstance(function, ast.FunctionDef) else None
+    names = [a.arg for a in given.args] if given is not None else []
+    default = dict(zip(reversed(names), reversed(given.defaults), strict=False)) if given is not None else {}
+    asked = names_in(test) & set(names)
+    passed = [argument(call, names.index(n), n) if isinstance(call, ast.Call) else None for n in asked]
+    values = [value or default.get(name) for name, value in zip(asked, passed, strict=True)]
+    plain = not any(isinstance(n, ast.Not) for n in walk(test))
+    return not asked or (plain and all(isinstance(v, ast.Constant) and bool(v.value) for v in values))
 
 
 def _given_sampler(context: Context, node: ast.Call) -> Change:

@@ -402,10 +402,7 @@ def _loader_changes(context: Context, node: ast.AST, loaders: list[New]) -> Iter
     facts = context.facts
     obligations = tuple(dict.fromkeys(Obligation("inputs", loader.node) for loader in loaders))
     if all(sharded(context, loader) for loader in loaders):
-        undivided = isinstance(node, ast.Call) and facts.is_edited(node) and _in_full_batches(context, loaders)
-        site = LoaderCall(context, node, obligations) if undivided and isinstance(node, ast.Call) else None
-        edits, needs = site.divided() if site is not None and site.argument("batch_size") is not None else ([], [])
-        yield from [site.change(edits, needs)] if site is not None and edits else map(Proof, obligations)
+        yield from _batches_divided(context, node, loaders, obligations) or map(Proof, obligations)
         return
     problem, only = _obstacle(context, node, loaders), loader_factory.Condition("")
     if not problem and (others := _made_beside(context, node)) and isinstance(node, ast.Call):
@@ -419,11 +416,16 @@ def _loader_changes(context: Context, node: ast.AST, loaders: list[New]) -> Iter
         yield shard(LoaderCall(context, node, obligations, only.text, only.edits, joined))
 
 
-def _in_full_batches(context: Context, loaders: list[New]) -> bool:
-    """Whether loaders with a DistributedSampler have batches whose size has nothing to do with the number of ranks."""
+def _batches_divided(context: Context, node: ast.AST, loaders: list[New], obligations: tuple[Obligation, ...]) -> list[Change]:
+    """The change of a loader with a DistributedSampler whose batches have nothing to do with the number of ranks; none of others."""
     sizes = [context.facts.after.attribute(loader, "batch_size") for loader in loaders]
     torchs = all(o.path == library.DISTRIBUTED_SAMPLER for loader in loaders for o in samplers(context, loader))
-    return context.options.batch_size == "global" and torchs and not any(size.of_kind("world") for size in sizes)
+    if not isinstance(node, ast.Call) or not context.facts.is_edited(node) or not torchs or any(s.of_kind("world") for s in sizes):
+        return []
+    site = LoaderCall(context, node, obligations)
+    given = context.options.batch_size == "global" and site.argument("batch_size") is not None
+    edits, needs = site.divided() if given else ([], [])
+    return [site.change(edits, needs)] if edits else []
 
 
 def _made_beside(context: Context, node: ast.AST) -> list[New]:

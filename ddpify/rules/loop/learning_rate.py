@@ -65,7 +65,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
 
 def _growing(context: Context) -> Iterator[Finding]:
     """The rates that the script multiplies by the number of ranks, as there will be, while the batch of all ranks stays as large."""
-    if context.options.batch_size != "global" or context.joined:
+    if context.options.batch_size != "global" or context.begins_group:
         return  # it is converted: numbers of all ranks are divided by how many there are
     made = [argument(o.node, 1, "lr") for o in ordered(context.facts.optimizers) if isinstance(o.node, ast.Call)]
     why = "this learning rate depends on the number of ranks, while the batch of all ranks stays as large as it was"

@@ -269,7 +269,7 @@ def reduced(context: Context, node: ast.AST, target: ast.expr) -> bool:
         written = written.value  # losses[:] = ...
     if not scopes.same(written, target):
         return False
-    if not context.joined and combining(context, node) is not None:
+    if not context.begins_group and combining(context, node) is not None:
         return False
     return not any(context.from_sharded_data(v) for v in _held(context, run.value(statement.value)))
 
@@ -303,9 +303,9 @@ def _in_place(context: Context, node: ast.AST) -> bool:
         return False
     if run.value(call.func).paths() & AGREEING:
         return True
-    for combining in (c for path in AGREEING for c in run.calls_of(path) if c.stack and c.stack[-1] is call):
-        function = context.facts.tree_of(combining.node).function(combining.node)
-        given = argument(combining.node, 0, "tensor") if isinstance(combining.node, ast.Call) else None
+    for collective in (c for path in AGREEING for c in run.calls_of(path) if c.stack and c.stack[-1] is call):
+        function = context.facts.tree_of(collective.node).function(collective.node)
+        given = argument(collective.node, 0, "tensor") if isinstance(collective.node, ast.Call) else None
         names = [a.arg for a in function.args.args] if isinstance(function, ast.FunctionDef) else []
         here = names[[*call.args].index(node) :][:1]
         if isinstance(given, ast.Name) and given.id in here and given.id not in {n.id for n in names_stored(function)}:
@@ -315,7 +315,7 @@ def _in_place(context: Context, node: ast.AST) -> bool:
 
 def combined_within(context: Context, live: LiveOut) -> ast.AST | None:
     """A use of a live-out variable inside of what a call combines over the ranks, such as its share of an average."""
-    return next((n for n in live.uses if not context.joined and (found := combining(context, n)) is not None and not found[1]), None)
+    return next((n for n in live.uses if not context.begins_group and (found := combining(context, n)) is not None and not found[1]), None)
 
 
 def _held(context: Context, value: Value) -> Iterator[Value]:
