@@ -21,6 +21,7 @@ _now = time.time  # whatever clock the script sees
 _open: dict[int, int] = {}  # this process's file; a forked one gets its own
 _conditions: set[str] = set()
 _closed = False
+_SETTLED = 0.25  # seconds in which gloo's threads end, which abort a process that ends with them (pytorch#190489)
 
 
 def rank() -> int:
@@ -78,3 +79,7 @@ def _end() -> None:
     group = sys.modules.get("torch.distributed")
     left = group is not None and group.is_available() and group.is_initialized()
     emit("exit", left_open=bool(left))
+    if group is not None and left:
+        group.destroy_process_group()
+    if RANKS > 1:
+        time.sleep(_SETTLED)
