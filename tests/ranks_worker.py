@@ -19,6 +19,7 @@ import itertools
 import json
 import logging
 import os
+import pickle
 import random
 import runpy
 import select
@@ -27,6 +28,7 @@ import socket
 import sys
 import threading
 import traceback
+import types
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -108,7 +110,7 @@ class Stream:
 def _own_iter(iterate):
     def iterated(sampler):
         sampler._turn = getattr(sampler, "_turn", -1) + 1
-        stream, done = Stream(sampler._turn + 1000 * int(os.environ.get("RANK", 0))), object()
+        stream, done = Stream(sampler._turn + 1000 * RANK), object()
         with stream:
             drawn = iter(iterate(sampler))
         while True:
@@ -312,7 +314,7 @@ _agent: Any = None  # the store of `ranks.py`
 
 def _init_in_the_launchers_store(*args, **kwargs):
     """What `env://` does, without the time that a server of each script's own takes to start."""
-    if IS_RANK and len(args) < 2 and not {"init_method", "store", "rank", "world_size"} & kwargs.keys():
+    if IS_RANK and len(args) < 2 and not {"init_method", "store", "world_size"} & kwargs.keys():
         store = dist.PrefixStore(f"{now and now.folder}/{len(_groups)}", _agent)
         kwargs |= {"store": store, "rank": RANK, "world_size": int(os.environ["WORLD_SIZE"])}
     return _init_process_group(*args, **kwargs)
@@ -328,22 +330,77 @@ torch.save = _save
 atexit.register = _at_exit
 
 
+# --- processes that a script spawns ------------------------------------------------------------------------------------
+def _spawn(function, args=(), nprocs=1, join=True, daemon=False, start_method="spawn"):
+    """Tells the other ranks what processes are spawned with, is the first of them, and waits for the others."""
+    assert nprocs == int(os.environ["WORLD_SIZE"]) and join and start_method == "spawn"
+    _agent.set(f"{now.folder}/spawned", pickle.dumps((dict(os.environ), pickle.dumps((function, args)))))
+    kept = sys.modules["__main__"], now.at_exit
+    _spawned()
+    sys.modules["__main__"], now.at_exit = kept
+    _agent.wait([f"{now.folder}/ended {rank}" for rank in range(1, nprocs)])
+
+
+def _spawned() -> None:
+    """Does as a spawned process: imports the script anew, under another name, and calls the function with copies of the arguments."""
+    told = _agent.get(f"{now.folder}/spawned")
+    if not told:
+        return
+    environ, given = pickle.loads(told)
+    os.environ.clear(), os.environ.update(environ)
+    _forget_modules(now.folder)
+    _seed()
+    main = types.ModuleType("__mp_main__")
+    main.__file__, now.at_exit = str(Path(now.folder, sys.argv[0])), []
+    sys.modules["__main__"] = sys.modules["__mp_main__"] = main
+    exec(compile(Path(main.__file__).read_text(), main.__file__, "exec"), main.__dict__)
+    function, args = pickle.loads(given)
+    function(RANK, *args)
+    if error := _at_its_end():
+        raise RuntimeError(error)
+    _agent.set(f"{now.folder}/ended {RANK}", "")
+
+
+def _forget_modules(folder: str, but: frozenset[str] = frozenset()) -> None:
+    for name in set(sys.modules) - but:
+        module = sys.modules[name]
+        folders = getattr(module, "__dict__", {}).get("__path__") or ()  # a folder without __init__.py has no file
+        if name != "__main__" and any(str(place or "").startswith(folder) for place in (getattr(module, "__file__", None), *folders)):
+            del sys.modules[name]
+
+
 # --- running ----------------------------------------------------------------------------------------------------------
-def _execute(script: str) -> str:
+def _execute(script: str, spawns: bool) -> str:
     """Runs the script and what it left for its exit; returns the traceback of a failure."""
     error = ""
     try:
-        runpy.run_path(script, run_name="__main__")
+        if spawns and RANK:
+            _spawned()
+        else:
+            runpy.run_path(script, run_name="__main__")
+            if spawns and not _agent.check([f"{now.folder}/spawned"]):
+                _agent.set(f"{now.folder}/spawned", "")
     except SystemExit as stop:
         error = f"exit {stop.code}" if stop.code else ""
     except BaseException:
         error = traceback.format_exc()
+    return error or _at_its_end()
+
+
+def _at_its_end() -> str:
+    """Runs what a script left for its exit; returns the traceback of a failure."""
+    error = ""
     for function, args, kwargs in reversed(now.at_exit):
         try:
             function(*args, **kwargs)
         except Exception:
             error = error or "at exit: " + traceback.format_exc()
+    now.at_exit = []
     return error
+
+
+def _seed() -> None:
+    torch.default_generator.manual_seed(1000 * RANK), random.seed(1000 * RANK), np.random.seed(1000 * RANK)
 
 
 def run(job: dict[str, Any]) -> None:
@@ -351,9 +408,9 @@ def run(job: dict[str, Any]) -> None:
     global now
     out = Path(f"{job['out']}.{RANK}")
     out.with_name(out.name + ".started").touch()
-    torch.default_generator.manual_seed(1000 * RANK), random.seed(1000 * RANK), np.random.seed(1000 * RANK)
+    _seed()
     torch.set_default_dtype(torch.float64)
-    kept = dict(os.environ), list(sys.path), sys.argv, sys.stdout, sys.stderr, set(sys.modules), Path.cwd()
+    kept = dict(os.environ), list(sys.path), sys.argv, sys.stdout, sys.stderr, frozenset(sys.modules), Path.cwd()
     record = SimpleNamespace(folder=os.path.realpath(job["cwd"]), steps=[], optimizers=[], writes=set(), saves={}, epochs=[], at_exit=[])
     stdout, stderr = io.StringIO(), io.StringIO()
     os.chdir(job["cwd"])
@@ -361,6 +418,9 @@ def run(job: dict[str, Any]) -> None:
     sys.argv = [job["script"], *job["args"]]
     if IS_RANK:  # every script gets a store of its own
         os.environ.update(MASTER_PORT=str(job["port"]), TORCHELASTIC_USE_AGENT_STORE="False")
+    spawns = IS_RANK and ".spawn(" in Path(job["script"]).read_text(errors="ignore")
+    for name in ("RANK", "LOCAL_RANK", "GROUP_RANK", "TORCHELASTIC_RUN_ID") if spawns else ():
+        del os.environ[name]  # a launcher's
     sys.stdout, sys.stderr = stdout, stderr
     with contextlib.ExitStack() as stack:
         for module, name in ((threading, "Event"), (socket, "gethostname"), (os, "getloadavg"), (os.path, "exists")):
@@ -373,20 +433,18 @@ def run(job: dict[str, Any]) -> None:
             stack.enter_context(mock.patch.object(torch.nn.SyncBatchNorm, "convert_sync_batchnorm", lambda module: module))
         if "compile" in Path(job["script"]).read_text(errors="ignore"):
             stack.enter_context(torch.compiler.set_stance("force_eager"))
+        if spawns:
+            stack.enter_context(mock.patch.object(torch.multiprocessing, "spawn", _spawn))
         now = record
-        error = _execute(f"{record.folder}/{job['script']}")
+        error = _execute(f"{record.folder}/{job['script']}", spawns)
         now = None
     left_open = dist.is_initialized()
     environ, sys.path[:], sys.argv, sys.stdout, sys.stderr, modules, cwd = kept
     os.environ.clear()
     os.environ.update(environ)
     os.chdir(cwd)
-    for name in set(sys.modules) - modules:
-        module = sys.modules[name]
-        folders = getattr(module, "__dict__", {}).get("__path__") or ()  # a folder without __init__.py has no file
-        places = [getattr(module, "__file__", None), *folders]
-        if any(str(place or "").startswith(record.folder) for place in places):
-            del sys.modules[name]
+    _forget_modules(record.folder, modules)
+    sys.modules.pop("__mp_main__", None)
     logging.root.handlers.clear()
     logging.root.setLevel(logging.WARNING)
     logging.disable(logging.NOTSET)

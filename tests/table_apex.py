@@ -540,7 +540,27 @@ AVERAGED = {
     "a backward whose gradients are thrown away": table_gradients.THROWN_AWAY,
     "two backward calls through one graph": table_gradients.SCRIPTS["two backwards through one forward"],
 }
+# a model that is saved as a whole, with what the training has come to
+SAVED_WHOLE = Script("""
+    torch.manual_seed(4)
+    model = nn.Sequential(nn.Linear(8, 12), nn.ReLU(), nn.Linear(12, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+    for epoch in range(2):
+        for xb, yb in loader:
+            loss = F.cross_entropy(model(xb), yb)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        state = {"epoch": epoch, "model": model}
+        torch.save(state, "last.pt")
+    """)
 SCRIPTS |= {
+    "a model that is saved as a whole, at O1": with_apex(SAVED_WHOLE, amp="apex-O1"),
+    "a model that is saved as a whole, at O2": replace(with_apex(SAVED_WHOLE, amp="apex-O2"), told=("DDP414",)),
+    "a model whose state is saved, at O2": with_apex(
+        replace(SAVED_WHOLE, text=SAVED_WHOLE.text.replace('"model": model}', '"model": model.state_dict()}')), amp="apex-O2"
+    ),
     **{f"{title}, apex O1": with_apex(script, amp="apex-O1") for title, script in AVERAGED.items()},
     **{f"{title}, apex O3": with_apex(script, amp="apex-O3") for title, script in AVERAGED.items()},
     **{f"{title}, apex O2": replace(with_apex(script, amp="apex-O2"), told=("DDP414",)) for title, script in AVERAGED.items()},

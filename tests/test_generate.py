@@ -1,5 +1,7 @@
 """Generated training scripts: none is converted wrongly in silence, and none stops the conversion."""
 
+from dataclasses import replace
+
 import pytest
 from generate.choices import chosen
 from generate.compose import compose
@@ -13,6 +15,8 @@ from generate.of_ranks import of_ranks
 from generate.reduce import applied
 from generate.runner import Kind, Result, alike, examine
 from generate.variants import VARIANTS, variants
+
+from ddpify import Options
 
 SEEDS = range(20_000, 20_040)
 LINES = range(30_000, 30_020)
@@ -34,6 +38,13 @@ def test_no_random_line_ends_badly() -> None:
     results = examine(scripts, asked=False, limit=300.0)
     assert {r.script.features: r.problems for r in results if r.kind in (Kind.SILENT, Kind.CRASH)} == {}
     assert sum(r.kind is Kind.EQUAL for r in results) > 0.75 * len(results)
+
+
+@pytest.mark.parametrize("asked", [Options("spawn"), Options("spawn", amp="apex-O2"), Options("launch", amp="apex-O1")], ids=str)
+def test_no_choice_of_the_user_ends_badly(asked: Options) -> None:
+    results = examine([replace(compose(seed), options=asked) for seed in SEEDS[:12]], asked=False, limit=300.0)
+    assert {result.script.seed: result.problems for result in results if result.kind in BAD} == {}
+    assert sum(result.kind is Kind.EQUAL for result in results) > len(results) / 3
 
 
 def test_most_conversions_are_whole(results: list[Result]) -> None:

@@ -26,6 +26,18 @@ def saves(run: Run) -> Iterator[Call]:
             yield call
 
 
+def whole(run: Run, models: frozenset[Obj]) -> Iterator[Call]:
+    """The calls that pickle one of some models, alone or inside of something."""
+    for call in run.trace.calls:
+        if call.func.paths() & library.PICKLES and any(_reaches(run, value, models) for value in (*call.args, *call.keywords.values())):
+            yield call
+
+
+def _reaches(run: Run, value: Value, models: frozenset[Obj], depth: int = 0) -> bool:
+    inner = (held for obj in value.objs for held in _inside(run, obj)) if depth < _DEPTH else ()
+    return bool(run.unwrap(value) & models) or any(_reaches(run, held, models, depth + 1) for held in inner)
+
+
 def entries(run: Run, tree: Tree) -> dict[ast.expr, ast.Call]:
     """The expressions of some files that put a wrapper into what is saved, each with a call that saves it."""
     out: dict[ast.expr, ast.Call] = {}

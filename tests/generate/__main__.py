@@ -7,10 +7,12 @@ import itertools
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the tests import one another by their file names
 
+from ddpify import Options
 from generate.choices import chosen
 from generate.compose import compose
 from generate.epoch_metrics import metric
@@ -47,9 +49,12 @@ def main() -> int:
     parser.add_argument("--feature", default="", help="only scripts of which a feature holds this, as `data: own sampler`")
     parser.add_argument("--reduce", type=int, default=3, metavar="N", help="reduce so many of the bad outcomes of each kind")
     parser.add_argument("--out", type=Path, help="write the scripts of bad outcomes, their conversions and problems here")
+    parser.add_argument("--launcher", default="torchrun", help="what starts the conversions: torchrun, launch or spawn")
+    parser.add_argument("--amp", default="keep", help="the mixed precision that is asked for, as `torch` or `apex-O2`")
     given = parser.parse_args()
+    options = Options(given.launcher, amp=given.amp)
     since, results = time.monotonic(), list[Result]()
-    scripts = (GRAMMARS[given.of](seed) for seed in itertools.count(given.seed))
+    scripts = (replace(GRAMMARS[given.of](seed), options=options) for seed in itertools.count(given.seed))
     scripts = itertools.islice((s for s in scripts if any(given.feature in feature for feature in s.features)), given.count)
     while chosen := list(itertools.islice(scripts, AT_ONCE)):
         results += (some := examine(chosen, given.ranks))

@@ -7,6 +7,8 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from ddpify import Options
+
 from .by_hand import BY_HAND
 from .data import LOADERS, LOOPS, SEQUENCES
 from .data_wrapped import WRAPPED
@@ -98,6 +100,7 @@ class Generated:
     features: tuple[str, ...] = ()
     files: dict[str, str] = field(default_factory=dict)
     apart: tuple[str, ...] = ()
+    options: Options = field(default_factory=Options)
     args: tuple[str, ...] = ()
 
 

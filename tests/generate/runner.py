@@ -14,6 +14,7 @@ from pathlib import Path
 
 import torch
 from ranks import Case, Outcome, run_many
+from scripts import APEX
 
 import ddpify
 from ddpify.rules.base import Safety
@@ -68,7 +69,7 @@ def convert(script: Generated) -> Converted:
         for path, content in {**script.files, "train.py": script.text}.items():
             Path(name, path).write_text(content)
         try:
-            done = ddpify.convert(Path(name, "train.py"))
+            done = ddpify.convert(Path(name, "train.py"), script.options)
         except Exception:
             return Converted(error=traceback.format_exc())
         if done.status != "convert":
@@ -104,7 +105,8 @@ def judged(scripts: Sequence[Generated], conversions: Sequence[Converted], ranks
 
 
 def _case(script: Generated, converted: Converted) -> Case:
-    files: dict[str, str | bytes] = dict(script.files)
+    apex = script.options.level or script.options.ddp == "apex"
+    files: dict[str, str | bytes] = {**(APEX if apex else {}), **script.files}
     return Case(script.text, converted.code, script.args, files, dict(converted.modules))
 
 
@@ -115,7 +117,8 @@ def sorted_out(script: Generated, converted: Converted, outcome: Outcome) -> Res
         return Result(script, converted, Kind.INVALID, (outcome.single.error or "no step moves the parameters",))
     if not all(step.isfinite().all() for _, step in steps):
         return Result(script, converted, Kind.INVALID, ("the parameters become infinite",))
-    problems = [text for text in (*outcome.problems(script.apart), *numbers(outcome)) if not rounding(text)]
+    apart = (*script.apart, "keys") if script.options.level else script.apart  # checkpoints hold amp's state
+    problems = [text for text in (*outcome.problems(apart), *numbers(outcome)) if not rounding(text)]
     if converted.exit_code:
         if any(said in text for said in _NOT_SHARED for text in converted.findings):
             problems.append("shares: all ranks train on all samples")

@@ -85,6 +85,7 @@ DDP = "torch.nn.parallel.DistributedDataParallel"
 APEX_DDP = "apex.parallel.DistributedDataParallel"
 DDPS = frozenset((DDP, APEX_DDP))
 WRAPPERS = DDPS | {DATAPARALLEL}
+PICKLES = frozenset(("torch.save", "pickle.dump", "pickle.dumps", "joblib.dump"))  # whole objects, with all that they hold
 SEQUENTIAL = "torch.nn.Sequential"
 CONTAINERS = frozenset((SEQUENTIAL, "torch.nn.ModuleList", "torch.nn.ModuleDict"))
 PARAMETER = "torch.nn.Parameter"

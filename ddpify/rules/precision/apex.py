@@ -5,8 +5,8 @@ What it does: with `--amp apex-O0` to `apex-O3`, `amp.initialize` gets the model
 Why: apex changes models and optimizers in place: what is made, wrapped or loaded before it is ready trains in another precision, or not
     at all.
 Safety: safe; numbers differ by what was asked for. MANUAL where amp would be initialised twice, where an optimizer is given a closure,
-    and where gradients are looked at, or averaged by calls, that apex keeps elsewhere (O2). apex.amp needs GPUs and is gone from apex since
-    its tag 25.07.
+    where gradients are looked at, or averaged by calls, that apex keeps elsewhere (O2), and where a whole model is pickled (O2, O3).
+    apex.amp needs GPUs and is gone from apex since its tag 25.07.
 References: https://nvidia.github.io/apex/amp.html, https://nvidia.github.io/apex/advanced.html
 """
 
@@ -16,9 +16,9 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import InsertAfter
-from ddpify.facts import averaged, library
+from ddpify.facts import averaged, library, pickled
 from ddpify.facts.initialize import Nowhere, Site, Target
-from ddpify.facts.model import Call, New
+from ddpify.facts.model import Call, New, Obj
 from ddpify.facts.tree import walk
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Safety
@@ -245,6 +245,10 @@ def _rewritten(context: Context, site: Site | None) -> Iterator[Finding]:
     for through in facts.trained_methods:
         why = "at this level apex casts what goes through a model's forward: this method would be given float32"
         yield context.manual(CODE, through.sites[0], why, "use apex-O1")
+    models = frozenset[Obj]().union(*(m.objs for m in facts.models))
+    for node in dict.fromkeys(c.node for c in pickled.whole(facts.before, models)):
+        why = "apex has replaced the model's forward by a function that cannot be pickled"
+        yield context.manual(CODE, node, why, "save model.state_dict(), or use apex-O1")
     for call in run.trace.calls:
         copies = call.func.paths() & {"copy.deepcopy", "copy.copy"}
         late = site is not None and min(c.order for c in facts.before.calls(call.node) or [call]) > site.event[0]
