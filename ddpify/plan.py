@@ -104,7 +104,8 @@ def make_plan(project: Project, options: Options, marks: Sequence[Change] = (), 
     changes, place = runtime_module.by_file(context, changes)
     set_up = functools.partial(setup.change, context, place=place)
     first, added = set_up(changes)
-    findings = sorted([*findings, *runtime_module.apart(context, changes), *spawn.one_by_default(context)], key=_rank)
+    of_the_start = (*runtime_module.apart(context, changes), *spawn.one_by_default(context), *spawn.read_too_early(context))
+    findings = sorted([*findings, *of_the_start], key=_rank)
     return Plan(
         "convert",
         _identified((*changes, *first, *spawn.change(context), *marks), project),

@@ -1718,6 +1718,7 @@ EXAMPLES: dict[str, Shown] = {**PRECISION, **PROCESSES, **COMMENTS, **DATA, **OU
 
 # the scripts of the tables that show further messages
 FROM_TABLES = (
+    "the rank of the environment, read as a module is imported",
     "a model that is saved as a whole, at O2",
     "an average by its share of the batches that the script averages over the ranks",
     "totals that a function adds up over the ranks, of an evaluation that may end early",

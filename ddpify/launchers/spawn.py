@@ -297,7 +297,7 @@ class _Move:
         for _ in groups:
             moved = False
             for index, group in enumerate(groups):
-                needs = _at_definition(group.nodes[0]) if isinstance(group.nodes[0], _DEFINITIONS) else _names(group.nodes)
+                needs = self._needs_at_definition(group.nodes[0]) if isinstance(group.nodes[0], _DEFINITIONS) else _names(group.nodes)
                 for before in reversed(groups[:index]) if group.kind in ("kept", "parent") else ():
                     early = ("kept",) if group.kind == "kept" else ("kept", "parent")
                     if before.kind in ("kept", "parent", "worker") and before.kind not in early and before.bound & needs:
@@ -314,6 +314,10 @@ class _Move:
                     moved = True
             if not moved:
                 return
+
+    def _needs_at_definition(self, node: ast.stmt) -> set[str]:
+        """The names that must be bound when a definition is made: those that its decorators read, too, as they run."""
+        return _at_definition(node) | self.dependence.reads(getattr(node, "decorator_list", ()))
 
     def _trim(self) -> None:
         """Leave in the parent only what leads to the arguments and to the choice of devices."""

@@ -5,7 +5,8 @@ What it does: what each process does becomes a function of the module, the worke
     Definitions, constants, settings and the parser stay; arguments are parsed once and handed over; names that functions read are global.
     Master address and port are set unless the environment has them, the port to a free one.
 Why: `python train.py` then needs no launcher. Each process imports the file again, so what runs at import would run in all of them.
-Safety: safe; what cannot be taken apart is left for torchrun, and the reason is given. Loader workers start as they do without spawn, so
+Safety: safe; what cannot be taken apart is left for torchrun, and the reason is given. The environment tells the rank once the worker
+    begins; what reads it as a file is imported is MANUAL. Loader workers start as they do without spawn, so
     that data sets need not be pickled.
 References: https://docs.pytorch.org/docs/stable/multiprocessing.html#spawning-subprocesses
 """
@@ -13,9 +14,10 @@ References: https://docs.pytorch.org/docs/stable/multiprocessing.html#spawning-s
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from ddpify.facts.model import New, Part
-from ddpify.facts.tree import is_none, last_name
+from ddpify.facts.tree import Tree, is_none, last_name
 from ddpify.launchers.spawn import Spawned
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Safety
@@ -25,6 +27,7 @@ from ddpify.rules.process.runtime_module import NewFile
 
 CODE = "DDP106"
 TITLE = "start the processes with mp.spawn"
+_RANKS = ("RANK", "LOCAL_RANK")  # what a launcher tells each process of its place
 _ASKED = Options(launcher="spawn")
 EXAMPLES: tuple[Example, ...] = (
     Example(
@@ -86,8 +89,25 @@ def asked(context: Context, added: NewFile | None) -> Spawned:
     """What the move has to know of the script."""
     texts = [context.facts.project.entry.source.text, *(file.source.text for file in context.facts.project.files.values())]
     workers = any("num_workers" in text or "multiprocessing" in text for text in texts)
-    environment = tuple(name for name in ("RANK", "LOCAL_RANK") if added is not None and f'"{name}"' in added.text)
+    read = {node.value for _, node in _read(context)}
+    environment = tuple(name for name in _RANKS if name in read or (added is not None and f'"{name}"' in added.text))
     return Spawned(devices(context), workers, environment, saves_own_classes(context))
+
+
+def read_too_early(context: Context) -> Iterator[Finding]:
+    """Where the rank is read from the environment as a process imports its files, before it is told which one it is."""
+    entry = context.facts.trees["__main__"]
+    for tree, node in _read(context) if context.options.starts == "spawn" else ():
+        statement = [node, *tree.ancestors(node)][-2]
+        in_worker = tree is entry and not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+        if isinstance(tree.function(node), ast.Module) and not in_worker:
+            why = "a spawned process reads this as it imports the file, before it is told its rank"
+            yield context.manual(CODE, node, why, "read it in a function, or start the script with torchrun")
+
+
+def _read(context: Context) -> list[tuple[Tree, ast.Constant]]:
+    """The names by which the script and its modules ask the environment for the rank."""
+    return [(tree, node) for tree in context.facts.trees.values() for node in tree.of(ast.Constant) if node.value in _RANKS]
 
 
 def devices(context: Context) -> str:
