@@ -40,7 +40,10 @@ def test_no_random_line_ends_badly() -> None:
     assert sum(r.kind is Kind.EQUAL for r in results) > 0.75 * len(results)
 
 
-@pytest.mark.parametrize("asked", [Options("spawn"), Options("spawn", amp="apex-O2"), Options("launch", amp="apex-O1")], ids=Options.command_line)
+ASKED = (Options("spawn"), Options("spawn", amp="apex-O2"), Options("launch", amp="apex-O1"))
+
+
+@pytest.mark.parametrize("asked", ASKED, ids=Options.command_line)
 def test_no_choice_of_the_user_ends_badly(asked: Options) -> None:
     results = examine([replace(compose(seed), options=asked) for seed in SEEDS[:8]], asked=False, limit=300.0)
     assert {result.script.seed: result.problems for result in results if result.kind in BAD} == {}

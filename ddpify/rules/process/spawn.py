@@ -6,8 +6,8 @@ What it does: what each process does becomes a function of the module, the worke
     Master address and port are set unless the environment has them, the port to a free one.
 Why: `python train.py` then needs no launcher. Each process imports the file again, so what runs at import would run in all of them.
 Safety: safe; what cannot be taken apart is left for torchrun, and the reason is given. The environment tells the rank once the worker
-    begins; what reads it as a file is imported is MANUAL. Loader workers start as they do without spawn, so
-    that data sets need not be pickled.
+    begins; what reads it as a file is imported is MANUAL. Loader workers start as they do without spawn, so that data sets need not be
+    pickled.
 References: https://docs.pytorch.org/docs/stable/multiprocessing.html#spawning-subprocesses
 """
 
@@ -95,13 +95,13 @@ def asked(context: Context, added: NewFile | None) -> Spawned:
 
 
 def read_too_early(context: Context) -> Iterator[Finding]:
-    """Where the rank is read from the environment as a process imports its files, before it is told which one it is."""
+    """Where the rank is read from the environment as a process imports its files, before `init_distributed` says which one it is."""
     entry = context.facts.trees["__main__"]
     for tree, node in _read(context) if context.options.starts == "spawn" else ():
         statement = [node, *tree.ancestors(node)][-2]
         in_worker = tree is entry and not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
         if isinstance(tree.function(node), ast.Module) and not in_worker:
-            why = "a spawned process reads this as it imports the file, before it is told its rank"
+            why = "a spawned process reads this as it imports the file, before it has a rank"
             yield context.manual(CODE, node, why, "read it in a function, or start the script with torchrun")
 
 
