@@ -246,7 +246,7 @@ def candidates(facts: Facts, model: TrainedModel, train: Call | None = None) -> 
     seen: set[tuple[ast.stmt, Hashable]] = set()
     places: list[tuple[Tree, ast.stmt]] = []
     for loads in (True, False):
-        for event in writes(facts, model, first.order, loads, around)[-1:]:
+        for event in _last_write(facts, model, first, loads, around):
             for tree, statement, there in statements_between(facts, event, first):
                 if there is not None and _repeats(tree, statement, there, anew):
                     continue
@@ -258,11 +258,28 @@ def candidates(facts: Facts, model: TrainedModel, train: Call | None = None) -> 
                         yield statement, target
                     if len(seen) > (8 if run.interpreter.spent < 10_000 else 2):
                         return
-    yield from _taken_up(facts, model, first, writes(facts, model, first.order, True, around)[-1:])
+    yield from _taken_up(facts, model, first, _last_write(facts, model, first, True, around))
     yield from _at_entries(facts, model, first)
     for tree, statement in places:  # what another object holds it as
         for text in _names_of_model(facts, tree, statement, model, True):
             yield statement, ast.parse(text, mode="eval").body
+
+
+def _last_write(facts: Facts, model: TrainedModel, train: Call, loads: bool, around: set[ast.AST]) -> list[Event]:
+    """The last event before the training that may write to the model's parameters, if there is one."""
+    return [e for e in writes(facts, model, train.order, loads, around) if not _is_beside(facts, e, train)][-1:]
+
+
+def _is_beside(facts: Facts, event: Event, train: Call) -> bool:
+    """Whether an event lies in another branch of an `if` than the training, so that only one of them runs."""
+    pairs = zip((*event[2], event[1]), (*train.stack, train.node), strict=False)
+    apart = next((pair for pair in pairs if pair[0] is not pair[1]), None)
+    tree = facts.tree_of(apart[0]) if apart and not isinstance(apart[0], ast.Module) else None
+    if apart is None or tree is None or not all(node in tree.parent for node in apart):
+        return False
+    ways = tree.path(apart[0]), tree.path(apart[1])
+    shared = [up for up in ways[0] if isinstance(up, ast.If) and up in ways[1]]
+    return any(any(s in up.body for s in ways[i]) and any(s in up.orelse for s in ways[1 - i]) for up in shared for i in (0, 1))
 
 
 def _taken_up(facts: Facts, model: TrainedModel, train: Call, last: list[Event]) -> Iterator[tuple[ast.stmt, ast.expr]]:
