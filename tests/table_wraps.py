@@ -2078,3 +2078,80 @@ SCRIPTS["a function that evaluates the model before the wrap where an option ask
     """,
     same=("right",),
 )
+SCRIPTS["one function that makes the student and its teacher in a DataParallel, whose keys another one compares"] = Script(
+    """
+    from loading import load_known
+    from networks import build
+
+    torch.save({"net": build(6).state_dict()}, "teacher.pt")
+    student, teacher = build(4), build(6)
+    load_known(teacher, torch.load("teacher.pt")["net"])
+    teacher.eval()
+    for p in teacher.parameters():
+        p.requires_grad = False
+    print("widths", teacher.module.width(), student.module.width())
+    optimizer = torch.optim.SGD(student.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+            scores = student(rows)
+            loss = F.cross_entropy(scores, kinds) + F.mse_loss(scores, teacher(rows))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    torch.save({"student": student.state_dict(), "teacher": teacher.state_dict()}, "both.pt")
+    """,
+    same=("widths",),
+    files={
+        "networks.py": """import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.body = nn.Linear(8, width)
+        self.head = nn.Linear(width, 2)
+
+    def width(self):
+        return self.head.in_features
+
+    def forward(self, rows):
+        return self.head(self.body(rows).tanh())
+
+
+def build(width):
+    return nn.DataParallel(Net(width))
+""",
+        "loading.py": """def load_known(model, saved):
+    own = model.state_dict()
+    own.update({key: value for key, value in saved.items() if key in own})
+    model.load_state_dict(own)
+""",
+    },
+)
+SCRIPTS["a model that is loaded in one branch, and trained in the other, by gradients that no wrapper averages"] = Script(
+    """
+    class Trainer:
+        def __init__(self):
+            self.build()
+
+        def build(self):
+            self.net = nn.Sequential(nn.Linear(8, 6), nn.Tanh(), nn.Linear(6, 2))
+            self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+        def fit(self):
+            if os.path.exists("done.pt"):
+                self.net.load_state_dict(torch.load("done.pt"))
+            else:
+                for epoch in range(3):
+                    for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+                        scores = self.net(rows)
+                        self.optimizer.zero_grad()
+                        F.cross_entropy(scores, kinds).backward(retain_graph=True)
+                        scores.pow(2).mean().backward()
+                        self.optimizer.step()
+            torch.save(self.net.state_dict(), "net.pt")
+
+
+    Trainer().fit()
+    """,
+)

@@ -237,7 +237,10 @@ def _edited(facts: Facts) -> Iterator[str]:
 
 
 def _concerned(facts: Facts) -> set[ast.AST]:
-    """The nodes that make, count, show or go through the batches of the training, its backward calls, and wrappers to be taken off."""
+    """The nodes that make, count, show or go through the batches of the training, its backward calls, and wrappers to be taken off.
+
+    With those that read or load the keys of such a wrapper.
+    """
     run, loaders = facts.before, set(facts.loaders)
     nodes: set[ast.AST] = {o.node for o in facts.loaders}
     nodes.update(call.node for call in run.calls_of(library.DATAPARALLEL))
@@ -248,7 +251,8 @@ def _concerned(facts: Facts) -> set[ast.AST]:
         paths = call.func.paths()
         prefetches = "iter" in paths and call.args and loaders & call.args[0].objs
         scaled = call.result.scale == "weighted" and call.result.of_kind("batch")  # a loss to be scaled
-        if prefetches or scaled or any(p.startswith(("tqdm.", "progress.")) for p in paths):
+        keyed = call.method in library.STATE_METHODS and library.DATAPARALLEL in call.receiver.kinds()
+        if prefetches or scaled or keyed or any(p.startswith(("tqdm.", "progress.")) for p in paths):
             nodes.add(call.node)
     return nodes
 

@@ -472,11 +472,11 @@ def _wrappers(context: Context, model: ast.expr) -> list[ast.AST]:
 
 
 def _is_unwrapped(context: Context, model: ast.expr) -> bool:
-    """Whether nothing is wrapped in what the original had wrapped in DataParallel: it is trained otherwise, or no one reads its keys."""
+    """Whether nothing is wrapped in what the original had wrapped in DataParallel: it is trained otherwise, or its wrapper goes."""
     facts = context.facts
     wrappers = _wrappers(context, model)
     return facts.model_of(facts.after.copied(facts.after.value(model))) is not None or not any(
-        dataparallel.keys_matter(context, n) for n in wrappers
+        dataparallel.stays(context, n) for n in wrappers
     )
 
 
