@@ -298,6 +298,31 @@ def test_two_branches_of_which_one_runs_are_one_forward(tmp_path: Path, forwards
     assert any("runs twice before one backward call" in finding.message for finding in done.findings) is noted
 
 
+LAYERS = """
+def momentum_of(layer, momentum):
+    if isinstance(layer, nn.BatchNorm2d) or isinstance(layer, nn.BatchNorm1d):
+        layer.momentum = momentum
+
+
+net = nn.Sequential(nn.Linear(8, 6), nn.BatchNorm1d(6), nn.Linear(6, 2)).cuda()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(3):
+    net.apply(lambda layer: momentum_of(layer, 0.1 * 0.5**epoch))
+    for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True):
+        loss = F.cross_entropy(net(rows.cuda()), kinds.cuda())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def test_a_function_applied_to_all_layers_that_asks_for_batch_norm(tmp_path: Path) -> None:
+    done = converted(Script(LAYERS), tmp_path)
+    assert done.exit_code == 0, done.findings
+    assert "if isinstance(layer, (nn.BatchNorm2d, nn.SyncBatchNorm)) or isinstance(layer, nn.BatchNorm1d):" in done.code
+
+
+
 TAUGHT = """
 def network():
     return nn.Sequential(nn.Linear(8, 6), nn.BatchNorm1d(6), nn.Linear(6, 2))

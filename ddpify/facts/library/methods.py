@@ -51,10 +51,16 @@ def _itself(use: Use) -> Value:
 
 
 def _applied(use: Use) -> Value | None:
-    """`model.apply(function)` gives the module back; `frame.apply(function)` what the function gives."""
+    """`model.apply(function)` calls it for each layer and gives the module back; `frame.apply(function)` gives what the function gives."""
     root = outermost(use.of)
     package = root.path if isinstance(root, New) and root.cls is None else ""
-    return None if package and not package.startswith("torch.") else _itself(use)
+    if package and not package.startswith("torch."):
+        return None
+    functions = Value(frozenset(o for o in use.argument(0, "fn").objs if isinstance(o, Func)))
+    layers = frozenset(_layers(use, True)) or frozenset((use.of,))
+    if functions.objs:
+        use.run.invoke(use.event, functions, [Value(layers, frozenset((Origin("parameters", use.of),)))], {})
+    return _itself(use)
 
 
 def _modules(use: Use) -> Value:

@@ -12,7 +12,7 @@ from ddpify.facts import library
 from ddpify.facts.collect import TrainedModel
 from ddpify.facts.held_parts import is_library_model
 from ddpify.facts.model import NOTHING, Lit, New, Obj, Part, Store, outermost
-from ddpify.facts.tree import calls_in
+from ddpify.facts.tree import calls_in, same
 from ddpify.rules.base import Change, Finding, Safety
 from ddpify.rules.context import Context
 
@@ -83,19 +83,31 @@ def tests_of_class(context: Context) -> Iterator[Change | Finding]:
     if not any(sync(context, m) for m in context.facts.models):
         return
     kinds = {p for c in run.trace.calls for p in c.func.paths() if p.startswith(_NORMS)}
-    for call in {c.node: c for c in run.trace.calls if any(loop.node in training for loop in c.loops)}.values():
-        if "isinstance" not in call.func.paths() or len(call.args) < 2 or not isinstance(call.node, ast.Call):
+    tests = {
+        c.node: {p for v in (c.args[1], run.interpreter.element(c.args[1])) for p in v.paths()}
+        for c in run.trace.calls
+        if any(loop.node in training for loop in c.loops) and "isinstance" in c.func.paths() and len(c.args) > 1
+    }
+    for node, own in tests.items():
+        either = [n for n in _either(context, node) if n in tests] or [node]
+        asked = own.union(*(tests[n] for n in either))
+        if not any(p.startswith(_NORMS) for p in own) or "torch.nn.SyncBatchNorm" in asked or not isinstance(node, ast.Call):
             continue
-        asked = {p for v in (call.args[1], run.interpreter.element(call.args[1])) for p in v.paths()}
-        if not any(p.startswith(_NORMS) for p in asked) or "torch.nn.SyncBatchNorm" in asked:
-            continue
-        given = call.node.args[1]
-        if kinds <= asked and context.facts.is_edited(call.node):
-            yield _asked_of_both(context, call.node, given)
+        given = node.args[1]
+        if kinds <= asked and context.facts.is_edited(node):
+            if not any(any(p.startswith(_NORMS) for p in tests[n]) for n in either[: either.index(node)]):  # one of them is enough
+                yield _asked_of_both(context, node, given)
             continue
         why = "batch norm that uses all ranks' statistics is a SyncBatchNorm, and none of these classes: this does not find it on GPUs"
         fix = f"test for both, where the layer is one of these: isinstance(..., ({ast.unparse(given)}, torch.nn.SyncBatchNorm))"
-        yield context.manual(CODE, call.node, why, fix, level=Safety.REVIEW)
+        yield context.manual(CODE, node, why, fix, level=Safety.REVIEW)
+
+
+def _either(context: Context, test: ast.AST) -> list[ast.expr]:
+    """The tests of one thing of which one must hold, as in `isinstance(m, A) or isinstance(m, B)`: a test, and those beside it."""
+    up = context.facts.tree_of(test).parent[test]
+    beside = up.values if isinstance(up, ast.BoolOp) and isinstance(up.op, ast.Or) else [test]
+    return [n for n in beside if isinstance(n, ast.Call) and isinstance(test, ast.Call) and n.args and same(n.args[0], test.args[0])]
 
 
 def _asked_of_both(context: Context, node: ast.Call, given: ast.expr) -> Change:
