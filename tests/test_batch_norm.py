@@ -322,7 +322,6 @@ def test_a_function_applied_to_all_layers_that_asks_for_batch_norm(tmp_path: Pat
     assert "if isinstance(layer, (nn.BatchNorm2d, nn.SyncBatchNorm)) or isinstance(layer, nn.BatchNorm1d):" in done.code
 
 
-
 TAUGHT = """
 def network():
     return nn.Sequential(nn.Linear(8, 6), nn.BatchNorm1d(6), nn.Linear(6, 2))

@@ -1,8 +1,8 @@
 """Pin each rank to its own device.
 
 What it does: `.cuda()` in all its spellings becomes `.to(device)`; a number of a GPU becomes this rank's, wherever it reaches a device;
-    `set_device` and `with torch.cuda.device(...)` of the script's own go, since the set-up has chosen the device. A plain "cuda" chosen
-    behind `torch.cuda.is_available()` stays: `set_device` makes it this rank's.
+    `set_device` and `with torch.cuda.device(...)` of the script's own go, since the set-up has chosen the device, and so does what
+    fails where there are several GPUs. A plain "cuda" chosen behind `torch.cuda.is_available()` stays: `set_device` makes it this rank's.
 Why: an index that is the same everywhere puts all ranks on one GPU, and `.cuda()` needs a GPU.
 Safety: safe; MANUAL where another module names an index.
 References: https://docs.pytorch.org/docs/stable/generated/torch.cuda.set_device.html
@@ -22,6 +22,7 @@ from ddpify.facts.model import Class, Func, Lit, New, Part, just, paths_of
 from ddpify.facts.tree import is_main, is_none, walk
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
+from ddpify.rules.model import one_device
 
 CODE = "DDP204"
 TITLE = "place each rank on its own device"
@@ -108,6 +109,15 @@ EXAMPLES: tuple[Example, ...] = (
         "y = x + 1\n",
         frame="start",
     ),
+    Example(
+        "what fails where there are several GPUs",
+        "gpus = torch.cuda.device_count()\n"
+        "assert gpus == 1\n"
+        "if torch.cuda.device_count() > 1:\n"
+        '    raise RuntimeError("this needs a single GPU")\n',
+        "gpus = torch.cuda.device_count()\n",
+        frame="start",
+    ),
 )  # fmt: skip
 _FILES = 200
 _READ_FROM = ("yaml.", "json.", "omegaconf.", "toml", "configparser.", "settings", *library.ATTRIBUTE_DICTS, "types.SimpleNamespace")
@@ -127,6 +137,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         if text not in done and _is_text(context, devices, text):
             yield _change(context, text, Replace(text, _text(context)))
     yield from _configured(context)
+    yield from one_device.demanded(context, CODE)
     yield from _elsewhere(context, devices)
 
 
