@@ -667,6 +667,9 @@ DROP: dict[str, tuple[str, tuple[str, ...], str]] = {
     "blank lines do not add up": ("a\n\nb\n\nc\n", ("b",), "a\n\nc\n"),
     "definitions stay apart": ("def f(): pass\n\n\na\ndef g(): pass\n", ("a",), "def f(): pass\n\n\ndef g(): pass\n"),
     "a body left empty": ("if x:\n    # c\n    a\n    b\nelse:\n    c\n", ("a", "b"), "if x:\n    pass\nelse:\n    c\n"),
+    "an else left empty": ("if x:\n    a\nelse:\n    b\nc\n", ("b",), "if x:\n    a\nc\n"),
+    "an else left empty behind another test": ("if x:\n    a\nelif y:\n    b\nelse:\n    c\n", ("c",), "if x:\n    a\nelif y:\n    b\n"),
+    "an else that a comment is left of": ("if x:\n    a\nelse:  # c\n    b\n", ("b",), "if x:\n    a\nelse:  # c\n    pass\n"),
     "the comments at the end of a body stay": (
         "def f():\n    a\n\n    b\n    # c\n\nd\n",
         ("b",),

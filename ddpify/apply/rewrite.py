@@ -63,6 +63,24 @@ class BrokenOutput(AssertionError):
     """The rewritten text is not Python: a defect of ddpify, never of the script."""
 
 
+def _without_empty_else(original: cst.If, updated: cst.If) -> cst.If:
+    """An `if` without the `else` of which an edit left nothing, not even a comment."""
+    if not isinstance(updated.orelse, cst.Else) or updated.orelse is original.orelse or not isinstance(original.orelse, cst.Else):
+        return updated
+    block, before = updated.orelse.body, original.orelse.body
+    lines = [*updated.orelse.leading_lines, *(line for s in block.body for line in getattr(s, "leading_lines", ()))]
+    lines += [block.header, *block.footer] if isinstance(block, cst.IndentedBlock) else []
+    empty = isinstance(block, cst.IndentedBlock) and len(block.body) == 1 and _is_pass(block.body[0])
+    if not empty or any(line.comment for line in lines) or (len(before.body) == 1 and _is_pass(before.body[0])):
+        return updated
+    return updated.with_changes(orelse=None)
+
+
+def _is_pass(line: cst.CSTNode) -> bool:
+    """Whether a line of a body is `pass` alone."""
+    return isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 and isinstance(line.body[0], cst.Pass)
+
+
 class _Conflict(Exception):
     """This change cannot be carried out."""
 
@@ -377,6 +395,8 @@ class _Rewriter(cst.CSTTransformer):
                 raise _Conflict(step.change) from None
         if key in self.holes:
             self.updated[key] = updated
+        if isinstance(original, cst.If):
+            updated = _without_empty_else(original, updated)
         if isinstance(original, _LINES):
             self._check(original, updated)
         if isinstance(original, (cst.Module, cst.IndentedBlock, cst.SimpleStatementSuite)):
