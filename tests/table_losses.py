@@ -3712,3 +3712,44 @@ SCRIPTS["features of several layers, in another order and without the first"] = 
     """,
     options=Options(whole_batches="never"),
 )
+SCRIPTS["a function that changes entries of a copy of what it is given, for two texts of a batch"] = Script(
+    """
+    words = (x.abs() * 8).long() % 8
+
+
+    class Texts(Dataset):
+        def __len__(self):
+            return 40
+
+        def __getitem__(self, i):
+            return {"good": words[i], "bad": words[i].flip(0)}
+
+
+    loader = DataLoader(Texts(), batch_size=8, shuffle=True)
+    net = nn.Sequential(nn.Embedding(8, 4), nn.Linear(4, 8))
+    sgd = torch.optim.SGD(net.parameters(), lr=0.5)
+
+
+    def likelihood(scores, labels):
+        labels = labels[:, 1:].clone()
+        counts = labels > 2
+        labels[labels <= 2] = 0
+        found = F.log_softmax(scores[:, :-1], -1).gather(2, labels.unsqueeze(2)).squeeze(2)
+        return (found * counts).sum(-1)
+
+
+    for epoch in range(3):
+        total = 0.0
+        for batch in loader:
+            batch = {key: rows.to("cpu") for key, rows in batch.items()}
+            better, worse = likelihood(net(batch["good"]), batch["good"]), likelihood(net(batch["bad"]), batch["bad"])
+            loss = -F.logsigmoid(better - worse).mean()
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+            total += loss.item()
+        print("total", "%.6f" % (total / len(loader)))
+    """,
+    same=("total",),
+    options=Options(whole_batches="never"),
+)

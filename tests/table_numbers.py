@@ -4896,3 +4896,27 @@ SCRIPTS["what a model gets right of the loader that trains it"] = Script(
     """,
     same=("right",),
 )
+SCRIPTS["an evaluation whose batches have numbers, which training alone reads"] = Script(
+    """
+    loader = DataLoader(TensorDataset(x[:32], y[:32]), batch_size=8, shuffle=True)
+    others = DataLoader(TensorDataset(x[32:], y[32:]), batch_size=4)
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(6):
+        net.train()
+        for step, (rows, labels) in enumerate(loader):
+            (F.cross_entropy(net(rows), labels) / 2).backward()
+            if step % 2 == 1:
+                optimizer.step()
+                optimizer.zero_grad()
+        net.eval()
+        total, found = 0.0, []
+        for step, (rows, labels) in enumerate(others):
+            with torch.no_grad():
+                scores = net(rows)
+            total += F.cross_entropy(scores, labels).item()
+            found.extend(scores.argmax(1).tolist())
+        print("total", "%.6f" % (total / len(others)), found)
+    """,
+    same=("total",),
+)

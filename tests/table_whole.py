@@ -651,3 +651,33 @@ SCRIPTS |= {
         .replace('["attention_mask"].view(-1, length)', '.get("attention_mask").view(pairs * 2, -1)'),
     ),
 }
+SCRIPTS["one function collects outputs over the loader that trains and over another one"] = Script(
+    """
+    import margins_of_others
+
+    loader = DataLoader(TensorDataset(x[:24], y[:24]), batch_size=4, shuffle=True)
+    others = DataLoader(TensorDataset(x[24:], y[24:]), batch_size=4)
+    net = nn.Linear(8, 4)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+
+    def outputs_of(loader):
+        found = []
+        with torch.no_grad():
+            for rows, _ in loader:
+                found.append(net(rows))
+        return torch.cat(found)
+
+
+    for epoch in range(2):
+        for rows, labels in loader:
+            loss = margins_of_others.loss(net(rows), [float(v) for v in labels])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        seen, other = outputs_of(loader), outputs_of(others)
+        print("outputs", len(seen), len(other), "%.6f" % torch.cdist(other, seen).topk(3, largest=False).values.mean())
+    """,
+    same=("outputs",),
+    stand_ins={"margins_of_others.py": "def loss(scores, labels):\n    return scores.std() + scores.mean() * sum(labels)\n"},
+)

@@ -16,6 +16,7 @@ from ddpify.facts.tree import names_stored, same, walk
 from ddpify.facts.writes import viewed
 from ddpify.placement.shape import PLACES, ROWS
 
+_MAKE_TENSORS = frozenset("clone copy masked_fill where cat stack scatter roll zeros_like ones_like full_like empty_like".split())
 _NESTED = 4  # so deep containers are looked into that hold others
 
 
@@ -159,7 +160,7 @@ def _into_entry(run: Interpreter, target: ast.Subscript, value: Value) -> None:
     if not receiver.objs and origins and isinstance(of, ast.Name):
         scale = "other" if receiver.scale == "sample" and _is_of_other_samples(run, index) else receiver.scale
         run.bind(of.id, Value(receiver.objs, receiver.origins | origins, scale, receiver.shape))
-        run.frame.changed.add(of.id)
+        run.frame.changes(of.id)
     elif not receiver.objs and origins and isinstance(of, ast.Attribute):
         for obj in run.expression(of.value).objs:
             run.set_attribute(obj, of.attr, Value(receiver.objs, receiver.origins | origins, receiver.scale, receiver.shape), False)
@@ -265,7 +266,16 @@ def execute_assign(run: Interpreter, node: ast.Assign) -> bool:
         if isinstance(node.value, ast.BinOp) and same(node.value.left, target):
             given = _counted_on(run, run.trace.values.get(node.value.left, NOTHING), value)
         assign(run, target, marked_as_kept(run, node, target, given))
+        if isinstance(target, ast.Name) and _makes_tensor(node.value) and node in getattr(run.frame.node, "body", ()):
+            run.frame.copied.add(target.id)
     return True
+
+
+def _makes_tensor(node: ast.expr) -> bool:
+    """Whether an expression gives a tensor of its own, which is no view of another one."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func.attr in _MAKE_TENSORS
+    return isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Compare))
 
 
 def _counted_on(run: Interpreter, old: Value, new: Value) -> Value:
@@ -324,7 +334,7 @@ def execute_augassign(run: Interpreter, node: ast.AugAssign) -> bool:
         new = old
     assign(run, node.target, marked_as_kept(run, node, node.target, _counted_on(run, old, new)))
     if isinstance(node.target, ast.Name) and not old.objs:  # a tensor is changed in place
-        run.frame.changed.add(node.target.id)
+        run.frame.changes(node.target.id)
         if old.of_kind("parameters") and (run.no_grad or not value.of_kind("forward")):  # a weight or its gradient, and no sum of a loss
             run.store(node.target, old, new)
     return True

@@ -156,7 +156,7 @@ def changed_in_place(run: Interpreter, method: ast.Attribute, was: Value, result
     inner, filled = refilled(method.value), method.attr in library.REFILLS and not was.of_kind("parameters")
     if isinstance(inner, ast.Name) and (inner is method.value or filled or takes_on(was)):
         run.bind(inner.id, result)
-        run.frame.changed.add(inner.id)
+        run.frame.changes(inner.id)
     elif isinstance(inner, ast.Attribute) and (result.batches() if filled else not was.objs and takes_on(was)):
         owners = run.expression(inner.value).objs
         for obj in owners:
@@ -530,7 +530,7 @@ def _hand_back(run: Interpreter, func: Func, node: ast.AST, frame: Frame) -> Non
         run.events.append((Kind.CHANGE, given, None, value))
         if isinstance(given, ast.Name):
             run.bind(given.id, value)
-            run.frame.changed.add(given.id)
+            run.frame.changes(given.id)
         elif isinstance(given, ast.Attribute):
             for obj in run.expression(given.value).objs:
                 run.set_attribute(obj, given.attr, value, False)

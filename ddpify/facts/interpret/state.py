@@ -66,9 +66,15 @@ class Frame:
         self.idle = False  # whether control comes here only with other settings than the script has
         self.around: Frame | None = None  # the function in which this one was defined
         self.changed: set[str] = set()  # the names whose tensors are changed in place
+        self.copied: set[str] = set()  # the names whose tensors were made here: what changes them in place, the caller does not see
         self.cls: Class | None = None
         self.owners: frozenset[Obj] = frozenset()  # whose method runs: all that it may be
         self.closure: tuple[ast.AST, Stack] | None = None  # what `around` is known by
+
+    def changes(self, name: str) -> None:
+        """Note that the tensor of a name is changed in place."""
+        if name not in self.copied:
+            self.changed.add(name)
 
     def holder(self, name: str) -> dict[str, Value]:
         """The names of the function around it that holds a name by now; those of none where none does."""

@@ -290,7 +290,8 @@ def sharded_loaders(context: Context) -> frozenset[New]:
     candidates = _candidates(context, others - already, already.union(context.facts.loaders))
     loops = {loop: over for loop, over in _evaluations(context) if over & others}
     trial, effects = _trial(context, candidates | already), of_run(context.facts)
-    free = {n for n, over in loops.items() if over <= candidates | already and not obstacle(trial, effects, n)}
+    alone = [n for n, over in loops.items() if over <= candidates | already and not context.holds_whole_loader(n.iter)]
+    free = {n for n in alone if not obstacle(trial, effects, n)}
     candidates = {o for o in candidates if any(o in over for over in loops.values()) and _seen(context, o)}
     while stuck := {o for n, over in loops.items() if n not in free or not over <= candidates | already for o in over} & candidates:
         candidates -= stuck

@@ -159,8 +159,7 @@ def _reads_batch_number(context: Context, loop: ast.For, asked: bool) -> bool:
         return not isinstance(loop.target, ast.Tuple) and any(
             isinstance(n, ast.Call) and "enumerate" in context.facts.after.value(n.func).paths() for n in walk(loop.iter)
         )
-    names = (n for n in walk(context.tree.function(loop)) if isinstance(n, ast.Name) and n.id == index.id and n is not index)
-    return any(not asked or not only_shown(context, context.tree, n) for n in names)
+    return any(not asked or not only_shown(context, context.tree, n) for n in context.facts.after.definitions.uses(index))
 
 
 def only_shown(context: Context, tree: Tree, node: ast.expr) -> bool:
