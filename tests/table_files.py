@@ -4683,3 +4683,30 @@ SCRIPTS["folders that are named after numbers drawn at random, made by a path's 
     """,
     same=("folders",),
 )
+SCRIPTS["files that the method of a path opens: a line of each epoch, a log until the end, and what is read back"] = Script(
+    """
+    import pathlib
+
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    folder = pathlib.Path("out")
+    folder.mkdir(exist_ok=True)
+    log = (folder / "all.txt").open("w", encoding="utf-8")
+    for epoch in range(3):
+        total = 0.0
+        for rows, labels in loader:
+            loss = F.cross_entropy(net(rows), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += loss.item()
+        with (folder / "log.txt").open("a") as file:
+            file.write(f"{epoch} {total:.6f}\\n")
+        log.write(f"{total:.6f}\\n")
+    log.close()
+    with (folder / "log.txt").open() as file:
+        print("lines", file.read().split())
+    """,
+    same=("lines",),
+)

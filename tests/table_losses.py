@@ -3753,3 +3753,42 @@ SCRIPTS["a function that changes entries of a copy of what it is given, for two 
     same=("total",),
     options=Options(whole_batches="never"),
 )
+SCRIPTS["texts of which a collate function leaves padding out, whose loss is over rows that are laid one below the other"] = Script(
+    """
+    texts = [[int(v) for v in row[: 3 + i % 5].abs() * 7 + 1] for i, row in enumerate(x[:40])]
+
+
+    def collate(batch, pad=0, ignored=-100, longest=None):
+        size = max(len(text) + 1 for text in batch)
+        inputs, targets = [], []
+        for text in batch:
+            filled = text.copy()
+            filled += [pad]
+            filled = filled + [pad] * (size - len(filled))
+            one, other = torch.tensor(filled[:-1]), torch.tensor(filled[1:])
+            places = torch.nonzero(other == pad).squeeze()
+            if places.numel() > 1:
+                other[places[1:]] = ignored
+            if longest is not None:
+                one, other = one[:longest], other[:longest]
+            inputs.append(one)
+            targets.append(other)
+        return torch.stack(inputs).to("cpu"), torch.stack(targets).to("cpu")
+
+
+    loader = DataLoader(texts, batch_size=8, shuffle=True, collate_fn=functools.partial(collate, longest=20))
+    net = nn.Sequential(nn.Embedding(9, 4), nn.Linear(4, 9))
+    sgd = torch.optim.SGD(net.parameters(), lr=0.5)
+    for epoch in range(3):
+        total = 0.0
+        for inputs, targets in loader:
+            loss = F.cross_entropy(net(inputs).flatten(0, 1), targets.flatten())
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+            total += loss.item()
+        print("total", "%.6f" % (total / len(loader)))
+    """,
+    same=("total",),
+    above="import functools\n\n",
+)

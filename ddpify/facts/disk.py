@@ -67,7 +67,9 @@ def touches(call: Call) -> Iterator[Touch]:
             yield Touch("write", call, text.elts[-1] if isinstance(text, (ast.List, ast.Tuple)) and text.elts else text, is_command=True)
     function = call.node.func
     if not call.func.paths() and isinstance(function, ast.Attribute):
-        if function.attr in files.OF_PATHS:
+        if effects.opens_path(call):
+            yield Touch("write" if effects.writes(call) else "read", call, function.value)
+        elif function.attr in files.OF_PATHS:
             yield Touch(files.OF_PATHS[function.attr], call, function.value)
         elif function.attr in files.WRITTEN_TO_PATHS | files.RENDERED:
             yield from _argument_touch(call, "write", 0, next((k for k in files.WRITTEN_BY if k in call.keywords), ""))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -15,6 +16,8 @@ from ddpify.facts.library.row import row_of
 from ddpify.facts.model import Call, Ext, Func, Lit, Method, New, Obj, Part, Store, Value, library_bases
 from ddpify.facts.runs import Run
 from ddpify.facts.tree import last_name, walk
+
+_MODES = re.compile("[rwxabt+]{1,3}")
 
 
 def is_bar(obj: object) -> bool:
@@ -70,6 +73,8 @@ def _effect_of_name(call: Call) -> rows.Effect | None:
     method, known = call.method, bool(call.func.paths())
     if method == "mkdir":
         return "folder"
+    if opens_path(call) and writes(call):
+        return "file"
     if method in rows.SHOWING_METHODS and not call.func.functions():
         return "print"
     literal = any(isinstance(o, Lit) for o in call.receiver.objs)
@@ -162,10 +167,18 @@ def fills_file(call: Call) -> bool:
 
 def writes(call: Call) -> bool:
     """Whether an `open` call opens for writing; unknown modes count as reading."""
-    mode = call.argument(1, "mode")
+    mode = call.argument(0 if opens_path(call) else 1, "mode")
     if mode is None:
         return False
     return any(isinstance(o, Lit) and isinstance(o.value, str) and any(c in o.value for c in "wax+") for o in mode.objs)
+
+
+def opens_path(call: Call) -> bool:
+    """Whether a call is `path.open("w")`, the method of a path."""
+    if call.method != "open" or call.func.paths() or call.func.functions():
+        return False
+    mode = call.node.args[0] if call.node.args else None
+    return mode is None or (isinstance(mode, ast.Constant) and isinstance(mode.value, str) and _MODES.fullmatch(mode.value) is not None)
 
 
 def opened(path: str, node: ast.AST) -> str:

@@ -162,7 +162,7 @@ def _reads_batch_number(context: Context, loop: ast.For, asked: bool) -> bool:
     return any(not asked or not only_shown(context, context.tree, n) for n in context.facts.after.definitions.uses(index))
 
 
-def only_shown(context: Context, tree: Tree, node: ast.expr) -> bool:
+def only_shown(context: Context, tree: Tree, node: ast.AST) -> bool:
     """Whether an expression stands in a statement that does nothing but output."""
     return any(isinstance(up, ast.stmt) and guards_of(context).only_outputs(up) for up in tree.ancestors(node))
 

@@ -22,7 +22,7 @@ from ddpify.rules.data import prepare
 from ddpify.rules.io import momentary, run_names
 from ddpify.rules.io.guarded import guards_of
 from ddpify.rules.io.only_read import mode_of_read_file
-from ddpify.rules.io.output_statements import OPENS, Guards
+from ddpify.rules.io.output_statements import OPENS, Guards, is_method_of_path
 
 CODE = "DDP503"
 TITLE = "create folders and load checkpoints on every rank"
@@ -125,7 +125,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         if (mode := mode_of_read_file(context, node)) is not None:
             why = "nothing is written to this file, and not all ranks can have it open for writing"
             yield Change(CODE, why, context.tree.shown, node, (Replace(mode, '"r"'),))
-        elif paths & OPENS and guards.effects.at.get(node) == "file":
+        elif (paths & OPENS or is_method_of_path(guards, node)) and guards.effects.at.get(node) == "file":
             yield from _open(context, guards, node)
         elif paths & _FOLDERS or (not paths and _is_path_mkdir(context, guards, node)):
             yield from _folder(context, guards, node)
@@ -236,11 +236,14 @@ def _momentary(context: Context, node: ast.Call) -> bool:
 
 def _open(context: Context, guards: Guards, node: ast.Call) -> Iterator[Change]:
     """A file that is written all over is the null device on other ranks."""
-    path = argument(node, 0, "file") or argument(node, 0, "filename")
+    by_method = is_method_of_path(guards, node)
+    path = node.func.value if by_method else argument(node, 0, "file") or argument(node, 0, "filename")  # type: ignore[attr-defined]
     if path is None or _in_turns(context, node) or guards.silent(node) or any(to_nowhere(context.facts.after, n) for n in walk(path)):
         return
-    edit = Replace(path, f"{{0}} if {context.names['rank']} == 0 else os.devnull", (path,))
-    yield Change(CODE, "only rank 0 writes this file: the others write to os.devnull", context.tree.shown, node, (edit,), ("import os",))
+    rank, imports = context.names["rank"], ("import os", "import pathlib") if by_method else ("import os",)
+    text = f"({{0}} if {rank} == 0 else pathlib.Path(os.devnull))" if by_method else f"{{0}} if {rank} == 0 else os.devnull"
+    why = "only rank 0 writes this file: the others write to os.devnull"
+    yield Change(CODE, why, context.tree.shown, node, (Replace(path, text, (path,)),), imports)
 
 
 def _in_turns(context: Context, node: ast.Call) -> bool:

@@ -27,7 +27,7 @@ from ddpify.rules.io import all_rank_calls, output, stored_losses, unedited_modu
 from ddpify.rules.io.guarded import guards_of
 from ddpify.rules.io.harmless import harmless
 from ddpify.rules.io.only_read import mode_of_read_file
-from ddpify.rules.io.output_statements import OPENS, Guards
+from ddpify.rules.io.output_statements import OPENS, Guards, is_method_of_path
 
 CODE = "DDP501"
 TITLE = "print and write on rank 0 only"
@@ -257,7 +257,9 @@ def _handled(guards: Guards, node: ast.Call) -> bool:
     tree, makers = guards.context.tree, {m for m in map(maker, func.objs) if m is not None and guards.effects.is_writer(m)}
     if mode_of_read_file(guards.context, node) is not None:
         return True
-    if func.paths() & OPENS or any(guards.effects.is_writer(o) for o in guards.run.value(node).instances()):
+    if func.paths() & OPENS or is_method_of_path(guards, node):
+        return True
+    if any(guards.effects.is_writer(o) for o in guards.run.value(node).instances()):
         return True
     if makers and all(guards.context.facts.is_edited(m.node) and not guards.guarded(m.node) for m in makers):
         return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from functools import cached_property
 
-from ddpify.facts.effects import Effects, maker
+from ddpify.facts.effects import Effects, maker, opens_path
 from ddpify.facts.library import effects
 from ddpify.facts.model import Value
 from ddpify.facts.runs import Run
@@ -230,6 +230,11 @@ class Guards:
         """Whether a name that a statement binds is read outside a block."""
         own = inside(block)
         return any(use not in own for name in names_stored(statement) for use in self.run.definitions.touches(name))
+
+
+def is_method_of_path(guards: Guards, node: ast.Call) -> bool:
+    """Whether a call opens a file by the method of a path."""
+    return any(map(opens_path, guards.run.calls(node)))
 
 
 def _element_of(node: ast.expr, names: set[str]) -> bool:

@@ -158,7 +158,8 @@ def _amount(context: Context, call: Call) -> str:
         return ""
     weight, ignored = options
     target = context.source(node.args[1])
-    if not ignored and not chosen and context.facts.after.interpreter.ignores():
+    by_class = any(map(_is_weighted, (*call.func.paths(), *(o.path for o in call.func.instances()))))
+    if not ignored and by_class and context.facts.after.interpreter.ignores():
         ignored = _IGNORED
     if weight and ignored:
         return f"{weight}[{target}[{target} != {ignored}]].sum()"
