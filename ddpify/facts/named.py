@@ -426,6 +426,14 @@ def bound(run: Interpreter, instance: New) -> tuple[list[Value], dict[str, Value
     return args, {name: v for name, v in run.memory.of(instance) if not name.startswith("[")}
 
 
+def without_settings(run: Interpreter, value: Value) -> Value:
+    """The functions that partial ones call, where these were given others of its arguments by their names alone."""
+    partials = [o for o in value.instances() if o.path == PARTIAL and not bound(run, o)[0]]
+    if not partials or len(partials) != len(value.objs):
+        return value
+    return join([without_settings(run, run.memory.get((o, FUNCTION), NOTHING)) for o in partials])
+
+
 def declare_tuple(run: Interpreter, kind: New, names: Value) -> None:
     """Remember the fields of a class that `collections.namedtuple` makes, where they are spelled out."""
     entries = [names]

@@ -182,6 +182,7 @@ def construct(run: Interpreter, obj: New, args: list[Value], keywords: dict[str,
         for i, name in enumerate(row):
             if name in keywords or i < len(args):
                 value = keywords.get(name, args[i] if i < len(args) else NOTHING)
+                value = named.without_settings(run, value) if name == "collate_fn" else value
                 new.keep(name, run.memory.get((obj, name), NOTHING) | value if name == "dataset" else value)
         return
 
