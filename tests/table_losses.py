@@ -3806,3 +3806,42 @@ SCRIPTS["texts of which a collate function leaves padding out, whose loss is ove
     above="import functools\n\n",
     options=Options(whole_batches="never"),
 )
+SCRIPTS["a model that computes its loss of the targets that count, in training and in an evaluation"] = Script(
+    """
+    words = (x.abs() * 8).long() % 8
+    kinds = words.roll(1, 1).masked_fill(words < 2, -100)
+    loader = DataLoader(TensorDataset(words[:32], kinds[:32]), batch_size=8, shuffle=True)
+    others = DataLoader(TensorDataset(words[32:], kinds[32:]), batch_size=4)
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words, self.last = nn.Embedding(8, 4), nn.Linear(4, 8)
+
+        def forward(self, texts, labels=None):
+            scores = self.last(self.words(texts))
+            loss = None
+            if labels is not None:
+                loss = F.cross_entropy(scores.reshape(-1, 8), labels.reshape(-1), ignore_index=-100)
+            return {"scores": scores, "loss": loss}
+
+
+    net = Net()
+    sgd = torch.optim.SGD(net.parameters(), lr=0.5)
+    for epoch in range(3):
+        for texts, labels in loader:
+            out = net(texts, labels)
+            sgd.zero_grad()
+            out["loss"].backward()
+            sgd.step()
+        total, counted = 0.0, 0
+        for texts, labels in others:
+            with torch.no_grad():
+                out = net(texts, labels)
+            total += out["loss"].item() * labels.numel()
+            counted += labels.numel()
+        print("total", "%.6f" % (total / counted))
+    """,
+    same=("total",),
+)

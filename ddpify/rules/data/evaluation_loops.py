@@ -33,6 +33,8 @@ def obstacle(context: Context, effects: Effects, loop: ast.For) -> str:
     why = _in_body(context, effects, loop) or _in_what_is_live(context, loop) or _in_calls(context, loop)
     if why:
         return why
+    if _asks_all_ranks(context, loop):
+        return "a loss that training computes, too, counts the targets of all ranks"
     calls = context.facts.after.trace.calls
     if not any(c.method == "eval" and context.facts.model_of(c.receiver) is not None for c in calls) and _may_normalise(context):
         return "the model may not be in evaluation mode"
@@ -94,6 +96,13 @@ def _in_calls(context: Context, loop: ast.For) -> str:
     changed = [o for change in called for o in change.receiver.instances() if isinstance(change, Call) or not _is_meter(context, o)]
     counts = not all(made_under(o, within) for o in changed) or any(counted_elsewhere(context, loop))
     return "a function that it calls changes what depends on the batch before" if counts else ""
+
+
+def _asks_all_ranks(context: Context, loop: ast.For) -> bool:
+    """Whether a loop calls what computes a loss of training, too, that is divided by an amount of all ranks: each needs as many batches."""
+    run, feeding = context.facts.after, set(context.facts.feeding)
+    under = (c for c in run.trace.calls if c.result.scale == "weighted" and any(each.node is loop for each in c.loops))
+    return any(other.result.batches() & feeding for c in under for other in run.calls(c.node) if c.node not in inside(loop))
 
 
 def _is_carried(context: Context, loop: ast.For, group: list[Write]) -> bool:
