@@ -1727,6 +1727,7 @@ FROM_TABLES = (
     "an evaluation that is shared out where there are several ranks",
     "a score of the first batch of a loader that trains",
     "what a model gets right of the loader that trains it",
+    "a model that computes its loss of the targets that count, in training and in an evaluation",
     "a data set that loses samples from epoch to epoch",
     "a hook on a parameter that draws",
     "a hook on what is accumulated",
