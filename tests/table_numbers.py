@@ -4920,3 +4920,25 @@ SCRIPTS["an evaluation whose batches have numbers, which training alone reads"] 
     """,
     same=("total",),
 )
+SCRIPTS["averages of each sample over a list of dimensions, of which the largest is kept"] = Script(
+    """
+    def each_of(rows):
+        return rows.mean(dim=list(range(1, len(rows.shape))))
+
+
+    loader = DataLoader(TensorDataset(x[:40].view(40, 2, 4)), batch_size=8, shuffle=True)
+    net = nn.Linear(4, 4)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        found, worst = [], 0.0
+        for (rows,) in loader:
+            losses = each_of((net(rows) - rows) ** 2)
+            optimizer.zero_grad()
+            (losses * (1 + rows[:, 0, 0].abs())).mean().backward()
+            optimizer.step()
+            found.extend(losses.tolist())
+            worst = max(worst, losses.max().item())
+        print("losses", len(found), "%.6f %.6f" % (sum(found) / len(found), worst))
+    """,
+    same=("losses",),
+)

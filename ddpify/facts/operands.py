@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from ddpify.facts.model import Lit, New, Obj, Tup, Value, join, just
+from ddpify.facts.model import NOTHING, Lit, New, Obj, Tup, Value, join, just
 from ddpify.facts.origins import Origin
-from ddpify.placement.shape import PLACES, ROWS, UNKNOWN, Argument, Base, Shape
+from ddpify.placement.shape import LATER, PLACES, ROWS, UNKNOWN, Argument, Base, Shape
 
 if TYPE_CHECKING:
     from ddpify.facts.interpret.state import Interpreter
@@ -33,7 +33,17 @@ def argument(run: Interpreter, value: Value, depth: int = 0) -> Argument:
             return Argument(value.scale, shape)
     if shape is None and value.scale in ROWS:
         shape = Shape(Base(value), sure=False)
+    if isinstance(only, New) and _starts_later(run, only):
+        return Argument(None, literal=LATER)
     return Argument(value.scale, shape, _literal(value, only), _items(run, only, depth))
+
+
+def _starts_later(run: Interpreter, numbers: New) -> bool:
+    """Whether something is `range(1, n)`, or a list of its numbers."""
+    if numbers.path == "list":
+        return any(_starts_later(run, o) for o in run.memory.get((numbers, "iterable"), NOTHING).instances() if o.path == "range")
+    start = run.memory.get((numbers, "[start]"), NOTHING) if numbers.path == "range" else NOTHING
+    return bool(start.objs) and all(isinstance(o, Lit) and type(o.value) is int and o.value > 0 for o in start.objs)
 
 
 def _literal(value: Value, only: Obj | None) -> object:
@@ -50,6 +60,8 @@ def _items(run: Interpreter, only: Obj | None, depth: int) -> tuple[Argument, ..
         case Tup():
             return tuple(argument(run, i, depth + 1) for i in only.items)
         case New(path="list", node=ast.BinOp()):  # `[1] * more`
+            return None
+        case New(path="list", node=ast.Call(args=[_, *_])) if not entries(run, only):  # `list(range(n))`
             return None
         case New(path="list"):
             return tuple(argument(run, v, depth + 1) for v in entries(run, only))

@@ -15,6 +15,7 @@ ROWS: Final = ("sample", "chosen")
 EXTREMES: Final = ("largest", "smallest")
 PLACES: Final = "places"  # the literal of `arange(len(x))`: where each row stands in its rank's share
 NUMBERS: Final = "numbers"  # the literal of rows that are no mask, as far as is known: as an index, they may name any sample
+LATER: Final = "later"  # the literal of `range(1, x.ndim)`: some dimensions, of which the first is none
 UNKNOWN: Final = object()  # a literal that is not known
 Bound: TypeAlias = "tuple[Hashable, int]"  # what counts dimensions, and how many it has at least
 
@@ -184,7 +185,7 @@ def literals(argument: Argument) -> tuple[object, ...] | None:
     if argument.items is not None:
         values = tuple(i.literal for i in argument.items)
         return None if UNKNOWN in values else values
-    return None if argument.literal is UNKNOWN else (argument.literal,)
+    return None if argument.literal in (UNKNOWN, LATER) else (argument.literal,)
 
 
 def shape_of(argument: Argument) -> Shape:

@@ -13,6 +13,7 @@ from ddpify.placement.shape import (
     COUPLED,
     EXTREMES,
     INVERSE,
+    LATER,
     MISSING,
     NO_CLAIM,
     ROWS,
@@ -231,6 +232,8 @@ def reduction(
         return Result(None, _constant_left(x.shape, given, use.get(keep_at, "keepdim"), several))
     if x.scale not in ROWS:
         return Result(x.scale) if over_batch in ("mean", "sum") and x.scale not in EXTREMES else NO_CLAIM
+    if given.literal is LATER and shape_of(x).axis == 0:
+        return Result(x.scale, Shape(UNKNOWN))
     dims = (default,) if given is MISSING or given.literal is None else literals(given)
     keep = use.get(keep_at, "keepdim", "keepdims").literal
     shape, over_all = shape_of(x), dims in ((None,), ())

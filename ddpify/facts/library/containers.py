@@ -133,6 +133,8 @@ def numbers(use: Use) -> Value:
     obj, ends = use.instance("range"), use.mixed
     if ends.scale is not None:
         use.run.memory[obj, tensors.ENDS] = Value(frozenset(), ends.origins, ends.scale)
+    if len(use.args) == 2:
+        use.run.memory[obj, tensors.START] = use.args[0]
     return Value(frozenset((obj,)), ends.origins)
 
 
