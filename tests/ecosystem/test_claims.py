@@ -17,6 +17,7 @@ _BART = {"vocab_size": 40, "d_model": 16, **_SIDES, "dropout": 0.0, "pad_token_i
 _T5 = {"vocab_size": 40, "d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 1, "num_heads": 2, "decoder_start_token_id": 0}
 MODELS = {
     "BertForSequenceClassification": ("BertConfig", _BERT, "rows"),
+    "BertForQuestionAnswering": ("BertConfig", {**_BERT, "num_labels": 2}, "places"),
     "BertForTokenClassification": ("BertConfig", _BERT, "tokens"),
     "BertForMaskedLM": ("BertConfig", _BERT, "tokens"),
     "BertLMHeadModel": ("BertConfig", {**_BERT, "is_decoder": True}, "tokens"),
@@ -39,14 +40,15 @@ def test_a_loss_is_the_average_that_its_row_says(name: str) -> None:
     ids, labels = torch.randint(3, 40, (6, 8)), torch.randint(0, 4, (6, 8))
     labels[torch.rand(6, 8) < 0.4] = -100
     labels[4:, 0], labels[:4, 0] = -100, 1
-    labels = labels[:, 0].clamp(min=0) if kind == "rows" else labels
-    origin = labelled(f"transformers.{name}", ast.Call(ast.Name("model"), [], []), frozenset(("labels",)))
+    labels = labels if kind == "tokens" else labels[:, 0].clamp(min=0)
+    names = ("start_positions", "end_positions") if kind == "places" else ("labels",)
+    origin = labelled(f"transformers.{name}", ast.Call(ast.Name("model"), [], []), frozenset(names))
     assert origin is not None
     over = origin.of.over.format("labels") if origin.of.over else "torch.tensor(len(labels))"  # type: ignore[attr-defined]
 
     def total(rows: slice) -> tuple[torch.Tensor, torch.Tensor]:
         amount = eval(over, {"labels": labels[rows], "torch": torch})
-        return model(input_ids=ids[rows], labels=labels[rows]).loss * amount, amount
+        return model(input_ids=ids[rows], **dict.fromkeys(names, labels[rows])).loss * amount, amount
 
     with torch.no_grad():
         (whole, n), first, second = total(slice(0, 6)), total(slice(0, 4)), total(slice(4, 6))

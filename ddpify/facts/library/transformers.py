@@ -26,6 +26,7 @@ _SEQUENCE_TO_SEQUENCE = """
 _DECODERS = "Bart BigBirdPegasus Blenderbot BlenderbotSmall MBart Marian Mvp PLBart Pegasus TrOCR Whisper".split()
 _COMPARED = "compared"  # images with texts, each with those of all other samples of the batch
 _COMPARING = "AlignModel AltCLIPModel CLIPModel ChineseCLIPModel ClapModel Siglip2Model SiglipModel XCLIPModel".split()
+_OTHERWISE = ("ProphetNet", "Tapas")  # whose losses are others than their names tell
 _COPIES = frozenset(("clone", "detach", "contiguous", "long"))
 # Outputs with a tensor for each layer.
 OF_LAYERS = frozenset("hidden_states encoder_hidden_states decoder_hidden_states attentions encoder_attentions cross_attentions".split())
@@ -34,6 +35,7 @@ _LOSSES: dict[str, str] = {
     **{f".{name}": _COMPARED for name in _COMPARING},
     **{f"For{task}Classification": "" for task in _OF_SAMPLES},
     "ForMultipleChoice": "",
+    "ForQuestionAnswering": "",  # of two places in each text
     "ForNextSentencePrediction": "",
     "ForTokenClassification": _VALID,
     "ForMaskedLM": _VALID,
@@ -71,8 +73,8 @@ def labelled(path: str, call: ast.Call, given: frozenset[str]) -> Origin | None:
     """What the outputs of a library's model are marked with, if its loss is known."""
     if not path.startswith("transformers."):
         return None
-    over = None if "ProphetNet" in path else next((over for text, over in _LOSSES.items() if text in path), None)
-    labels = True if "labels" in given else None if "**" in given else False
+    over = None if any(name in path for name in _OTHERWISE) else next((over for text, over in _LOSSES.items() if text in path), None)
+    labels = True if given & {"labels", "start_positions"} else None if "**" in given else False
     return None if over is None else Origin("labelled", Labelled(call, over, labels, _given_inputs(call)))
 
 
