@@ -4710,3 +4710,31 @@ SCRIPTS["files that the method of a path opens: a line of each epoch, a log unti
     """,
     same=("lines",),
 )
+SCRIPTS["a table of a package that writes itself, and a file that another package uploads"] = Script(
+    """
+    import hubs
+    import polars as pl
+
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    found = []
+    for epoch in range(3):
+        total = 0.0
+        for rows, labels in loader:
+            loss = F.cross_entropy(net(rows), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += loss.item()
+        found.append({"epoch": epoch, "loss": round(total, 6)})
+    pl.DataFrame(found).write_csv("losses.csv")
+    torch.save(net.state_dict(), "net.pt")
+    hubs.Hub().upload_file(path="net.pt", name="net")
+    """,
+    stand_ins={
+        "polars.py": "class DataFrame:\n    def __init__(self, rows):\n        self.rows = rows\n\n"
+        "    def write_csv(self, path):\n        with open(path, 'w') as file:\n            file.write(str(self.rows))\n",
+        "hubs.py": "class Hub:\n    def upload_file(self, path, name):\n        print('uploaded', name)\n",
+    },
+)

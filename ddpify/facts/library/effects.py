@@ -121,7 +121,7 @@ _MESSAGES = dict.fromkeys(("smtplib.SMTP", "smtplib.SMTP_SSL", "smtplib.LMTP"), 
 FILE_METHODS = {"torch.profiler.ExecutionTraceObserver": frozenset(("register_callback",)), **_MESSAGES}
 ASKS = frozenset("requests.get requests.request requests.head urllib.request.urlopen httpx.get httpx.request httpx.post".split())
 """What a server is asked for: a message to it, where nobody waits for the answer."""
-SENDS = re.compile(r"(send|notify|post|push)(_|$)")  # what methods of packages that nobody described are called that send a text
+SENDS = re.compile(r"(send|notify|post|push|upload)(_|$)")  # what methods of packages that nobody described are called that send a text
 LOG_METHODS = frozenset(_LOG_LEVELS)
 SHOWING_METHODS = frozenset(("print_trainable_parameters",))  # of peft's models
 WRITING_METHODS = WRITTEN_TO_PATHS.union(

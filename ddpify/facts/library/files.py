@@ -138,7 +138,7 @@ OF_PATHS: dict[str, Kind] = {
 WRITTEN_TO_PATHS = frozenset(
     """
         to_csv to_json to_pickle to_excel to_parquet to_hdf to_feather to_stata to_orc to_msgpack to_file savefig save_pretrained tofile
-        write_html write_image write_gif write_videofile
+        write_html write_image write_gif write_videofile write_csv write_parquet write_json write_ndjson write_excel write_ipc
     """.split()
 )
 RENDERED = frozenset(("to_html", "to_latex", "to_markdown"))
