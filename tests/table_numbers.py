@@ -2,6 +2,8 @@
 
 from scripts import Script
 
+from ddpify import Options
+
 _HITS = """
         import numpy as np
 
@@ -4941,4 +4943,36 @@ SCRIPTS["averages of each sample over a list of dimensions, of which the largest
         print("losses", len(found), "%.6f %.6f" % (sum(found) / len(found), worst))
     """,
     same=("losses",),
+)
+SCRIPTS["how often each pair of a label and a guess occurs, counted of rows that are chosen and of all"] = Script(
+    """
+    import numpy as np
+
+
+    def counted(labels, guesses, kinds):
+        valid = (labels >= 0) & (labels < kinds)
+        return np.bincount(kinds * labels[valid].astype(int) + guesses[valid], minlength=kinds**2).reshape(kinds, kinds)
+
+
+    loader = DataLoader(TensorDataset(x[:32], y[:32]), batch_size=8, shuffle=True)
+    others = DataLoader(TensorDataset(x[32:], y[32:]), batch_size=4)
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        pairs = torch.zeros(4, dtype=torch.long)
+        for rows, labels in loader:
+            scores = net(rows)
+            loss = F.cross_entropy(scores, labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            pairs += torch.bincount(labels * 2 + scores.argmax(1), minlength=4)
+        table = np.zeros((2, 2))
+        with torch.no_grad():
+            for rows, labels in others:
+                table += counted(labels.numpy().flatten(), net(rows).argmax(1).numpy().flatten(), 2)
+        print("pairs", pairs.tolist(), table.tolist(), np.diag(table) / table.sum(1))
+    """,
+    same=("pairs",),
+    options=Options(whole_batches="never"),
 )

@@ -219,6 +219,7 @@ SAMPLES: dict[str, list[Call]] = {
     "nanquantile": [call(X, 0.5, D)],
     "norm": [call(X, 2, D), call(X, dim=D), call(X)],
     "vector_norm": [call(X, 2, D), call(X, dim=D)],
+    "bincount": [call(Rows("long", flat=True), None, 12), call(Rows("long", flat=True))],
     "kthvalue": [call(X, 2, D), call(X, 2)],
     "topk": [call(X, 2, D), call(X, 2), call(X, 1, dim=D)],
     "std": [call(X, D), call(X, D, True, True), call(X, dim=D, keepdim=True)],

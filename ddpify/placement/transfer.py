@@ -248,6 +248,15 @@ def reduction(
     return Result("weighted" if over_batch == "mean" and x.scale == "chosen" else over_batch, left._replace(axis=0))
 
 
+def counted_up(use: Use) -> Result:
+    """`bincount(rows, minlength=n)`: how often each number occurs in the rows, up to one that does not depend on them."""
+    x, least, weights = use.get(0, "input", "x"), use.get(2, "minlength"), use.get(1, "weights")
+    if x.scale is None and least.scale is None:
+        return Result(None)
+    up_to = least is not MISSING and least.scale is None and (weights is MISSING or weights.literal is None)
+    return Result("sum", Shape(None, 1)) if up_to and x.scale in ROWS else NO_CLAIM
+
+
 def _constant_left(shape: Shape | None, dim: Argument, keep: Argument, several: bool) -> Shape | None:
     """The dimensions of a constant without one; None where it is not known that it is one."""
     one = type(dim.literal) is int and keep.literal is None
