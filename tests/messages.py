@@ -1718,6 +1718,8 @@ EXAMPLES: dict[str, Shown] = {**PRECISION, **PROCESSES, **COMMENTS, **DATA, **OU
 
 # the scripts of the tables that show further messages
 FROM_TABLES = (
+    "two models with one encoder, at O1",
+    "weights that are made smaller after each step, at O2",
     "the rank of the environment, read as a module is imported",
     "a model that is saved as a whole, at O2",
     "an average by its share of the batches that the script averages over the ranks",

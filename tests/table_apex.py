@@ -555,7 +555,62 @@ SAVED_WHOLE = Script("""
         state = {"epoch": epoch, "model": model}
         torch.save(state, "last.pt")
     """)
+BESIDE = Script("""
+    import sys
+
+    torch.manual_seed(4)
+    body, head, beside = nn.Linear(8, 4), nn.Linear(4, 2), None
+    if "--beside" in sys.argv:
+        beside = nn.Linear(4, 2)
+    trained = [*body.parameters(), *head.parameters()]
+    if beside is not None:
+        trained += list(beside.parameters())
+    optimizer = torch.optim.SGD(trained, lr=0.1)
+    loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+    for epoch in range(2):
+        for xb, yb in loader:
+            hidden = body(xb).relu()
+            loss = F.cross_entropy(head(hidden), yb)
+            if beside is not None:
+                loss = loss + 0.1 * F.cross_entropy(beside(hidden), yb)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """)
+# two models with one encoder, of which apex's wrapper would wait for the gradients of its own forward
+ONE_ENCODER = Script("""
+    class Head(nn.Module):
+        def __init__(self, encoder, classes):
+            super().__init__()
+            self.encoder = encoder
+            self.out = nn.Linear(6, classes)
+
+        def forward(self, rows):
+            return self.out(torch.relu(self.encoder(rows)))
+
+    torch.manual_seed(4)
+    encoder = nn.Linear(8, 6)
+    signs, sizes = Head(encoder, 2), Head(encoder, 3)
+    optimizer = torch.optim.SGD([*signs.parameters(), *sizes.out.parameters()], lr=0.1)
+    loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+    for epoch in range(2):
+        for xb, yb in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(signs(xb), yb).backward()
+            F.cross_entropy(sizes(xb), yb + 1).backward()
+            optimizer.step()
+    """)
+_SHRUNK = Script(
+    SAVED_WHOLE.text.replace(
+        "optimizer.step()", "optimizer.step()\n            for p in model.parameters():\n                p.data.mul_(0.999)"
+    )
+)
 SCRIPTS |= {
+    "a head that is not made, at O1": with_apex(BESIDE, amp="apex-O1"),
+    "a head that is made, at O1": with_apex(replace(BESIDE, args=("--beside",)), amp="apex-O1"),
+    "two models with one encoder, at O1": with_apex(ONE_ENCODER, amp="apex-O1"),
+    "weights that are made smaller after each step, at O1": with_apex(_SHRUNK, amp="apex-O1"),
+    "weights that are made smaller after each step, at O2": replace(with_apex(_SHRUNK, amp="apex-O2"), told=("DDP414",)),
     "a model that is saved as a whole, at O1": with_apex(SAVED_WHOLE, amp="apex-O1"),
     "a model that is saved as a whole, at O2": replace(with_apex(SAVED_WHOLE, amp="apex-O2"), told=("DDP414",)),
     "a model whose state is saved, at O2": with_apex(

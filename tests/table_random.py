@@ -782,3 +782,27 @@ SCRIPTS["samples that are drawn, whatever index is asked for"] = Script(
     """,
     apart=("trajectory",),
 )
+
+_READ = {  # of weights that each rank draws, before a wrapper gives them rank 0's
+    "an output is kept": "with torch.no_grad():\n    wanted = model(x).mean(0)",
+    "a mean is kept": "wanted = model[2].weight.detach().mean(1).clone()",
+    "norms are kept": "wanted = torch.stack([p.detach().norm() for p in model.parameters()])[:2]",
+    "a copy is kept": "wanted = copy.deepcopy(model)[2].bias.detach()",
+}
+for _how, _lines in _READ.items():
+    SCRIPTS[f"weights that nothing seeds, of which {_how}"] = Script(f"""
+import copy
+
+model = nn.Sequential(nn.Linear(8, 6), nn.Tanh(), nn.Linear(6, 2))
+{_lines}
+model = nn.DataParallel(model)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+for epoch in range(2):
+    for rows, kinds in loader:
+        out = model(rows)
+        loss = F.cross_entropy(out, kinds) + 0.1 * (out - wanted).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+""")

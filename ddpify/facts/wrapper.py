@@ -6,7 +6,7 @@ import ast
 
 from ddpify.facts.collect import Facts, TrainedModel
 from ddpify.facts.left_out import left_out
-from ddpify.facts.model import NOTHING, Lit
+from ddpify.facts.model import NOTHING, Lit, Obj
 from ddpify.facts.stepped import not_averaged
 
 _CHECKPOINTS = frozenset(("torch.utils.checkpoint.checkpoint", "torch.utils.checkpoint.checkpoint_sequential"))
@@ -23,9 +23,19 @@ def apex_fails(facts: Facts, model: TrainedModel) -> tuple[ast.AST | None, str]:
         )
     if call := next(not_averaged(facts, model, thrown_away=True), None):
         return call.node, "apex's wrapper fails at a second backward through one forward"
+    if _shares_parts(facts, model):
+        return None, "a part of this model is in another wrapped one, too, and apex's wrapper expects its gradients after its own forward"
     if _chosen(facts, model):
         return None, "this model uses different parts from step to step, and apex's wrapper expects the same on all ranks: it may hang"
     return None, ""
+
+
+def _shares_parts(facts: Facts, model: TrainedModel) -> bool:
+    """Whether a layer of a model is one of another wrapped model, too."""
+    run = facts.before
+    others = frozenset[Obj]().union(*(m.objs for m in facts.models if m is not model and m not in facts.needs_no_wrapper))
+    around = (run.around((layer,)) for layer in run.run if not run.has_no_parameters(layer))
+    return any(holders & model.objs and holders & others for holders in around)
 
 
 def reentrant(facts: Facts, model: TrainedModel) -> ast.Call | None:

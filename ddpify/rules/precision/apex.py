@@ -5,8 +5,8 @@ What it does: with `--amp apex-O0` to `apex-O3`, `amp.initialize` gets the model
 Why: apex changes models and optimizers in place: what is made, wrapped or loaded before it is ready trains in another precision, or not
     at all.
 Safety: safe; numbers differ by what was asked for. MANUAL where amp would be initialised twice, where an optimizer is given a closure,
-    where gradients are looked at, or averaged by calls, that apex keeps elsewhere (O2), and where a whole model is pickled (O2, O3).
-    apex.amp needs GPUs and is gone from apex since its tag 25.07.
+    where gradients are looked at, or averaged by calls, that apex keeps elsewhere, or weights and gradients are written (O2), and where a
+    whole model is pickled (O2, O3). apex.amp needs GPUs and is gone from apex since its tag 25.07.
 References: https://nvidia.github.io/apex/amp.html, https://nvidia.github.io/apex/advanced.html
 """
 
@@ -18,8 +18,9 @@ from collections.abc import Iterator
 from ddpify.edits import InsertAfter
 from ddpify.facts import averaged, library, pickled
 from ddpify.facts.initialize import Nowhere, Site, Target
-from ddpify.facts.model import Call, New, Obj
-from ddpify.facts.tree import walk
+from ddpify.facts.model import Call, Lit, New, Obj
+from ddpify.facts.tree import own_nodes, same, walk
+from ddpify.facts.weight_writes import weight_writes
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Safety
 from ddpify.rules.context import Context
@@ -117,6 +118,9 @@ def begins(context: Context) -> bool:
 def _begun(context: Context, site: Site, losses: int) -> str:
     """The statements that initialise amp; batch norm is taken over all ranks before."""
     models, optimizers = (_initialize_argument(targets) for targets in (site.models, site.optimizers))
+    optional = any(_may_be_none(context, site, target) for target in site.models)
+    if optional:
+        models = f"[model for model in {models if models.startswith('[') else f'[{models}]'} if model is not None]"
     scale = context.options.loss_scale
     how = f"opt_level={context.quoted(context.options.level)}"
     if scale != "auto":
@@ -126,13 +130,20 @@ def _begun(context: Context, site: Site, losses: int) -> str:
     call = f"amp.initialize({models}, {optimizers}, {how})"
     plain = all(t.container != "dict" for t in (*site.models, *site.optimizers))
     mixed = any(len(ts) > 1 and any(t.container for t in ts) for ts in (site.models, site.optimizers))
-    code = f"{models}, {optimizers} = {call}\n" if plain and not mixed else f"{call}\n"
+    code = f"{models}, {optimizers} = {call}\n" if plain and not mixed and not optional else f"{call}\n"
     sync = ""
     for model in context.facts.models:
         target = next((t for t in site.models if t.objs & model.objs), None)
         if target is not None and not target.container and not model.wrapped and batch_norm.sync(context, model):
             sync += batch_norm.converted(context, model, ast.unparse(target.node))
     return sync + code
+
+
+def _may_be_none(context: Context, site: Site, target: Target) -> bool:
+    """Whether a model may not be made at all."""
+    tree, run = context.facts.tree_of(site.after), context.facts.before
+    later = [n for n in own_nodes(tree.function(site.after)) if same(n, target.node) and tree.after(n, site.after)]
+    return any(isinstance(o, Lit) and o.value is None for n in later for o in run.value(n).objs)
 
 
 def _initialize_argument(targets: tuple[Target, ...]) -> str:
@@ -258,12 +269,16 @@ def _rewritten(context: Context, site: Site | None) -> Iterator[Finding]:
 
 
 def looked_at(context: Context, every: list[Backward]) -> Iterator[Finding]:
-    """Gradients that are read: at O2 those of the model stay scaled, and the optimizer's are others."""
+    """Gradients that are read, and what is written: at O2 the model's stay scaled, and the optimizer has other parameters."""
     handled = {c.node for c in clipping.clipping_calls(context) if clipping.clipped(context, c)}
     masters = {c.node for c in context.facts.after.trace.calls if library.MASTER_PARAMS in c.func.paths()}
     handled |= {c.node for c in context.facts.after.trace.calls if masters & set(walk(c.node))}
-    for node in dict.fromkeys(c.node for c in scaler_update.readers(context)):
-        if node not in handled and any(b.call.order < c.order for b in every for c in context.facts.after.calls(node)):
+    writes = dict.fromkeys(write.node for write in weight_writes(context.facts))
+    for node in dict.fromkeys((*(c.node for c in scaler_update.readers(context)), *writes)):
+        if node in writes and not any(node in walk(other) for other in handled):
+            why = "at O2 the optimizer moves float32 copies of the parameters, which do not get what is written here"
+            yield context.manual(CODE, node, why, "write into amp.master_params(optimizer), or use apex-O1")
+        elif node not in handled and any(b.call.order < c.order for b in every for c in context.facts.after.calls(node)):
             why = "at O2 the model's gradients stay scaled: the optimizer moves parameters of its own"
             yield context.manual(CODE, node, why, "for p in amp.master_params(optimizer): ... p.grad")
 

@@ -18,7 +18,7 @@ from collections.abc import Container, Iterator
 
 from ddpify.edits import InsertBefore, Replace
 from ddpify.facts import batch_source, library
-from ddpify.facts.model import NOTHING, Call, New
+from ddpify.facts.model import NOTHING, Call, New, Obj, Part
 from ddpify.facts.tree import inside, is_main, is_main_test, walk
 from ddpify.records import dataclass
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
@@ -163,6 +163,7 @@ _DRAWS = tuple(
         sklearn.utils.shuffle torch.rand torch.randn torch.randint torch.normal torch.bernoulli torch.multinomial
     """.split()
 )
+_READ = frozenset("clone detach norm sum mean std var abs pow square max min stack cat item tolist numpy".split())  # of weights
 _RESTORES = {
     "torch.set_rng_state": "torch",
     "torch.random.set_rng_state": "torch",
@@ -192,7 +193,7 @@ def unseeded(context: Context) -> list[tuple[Call, str]]:
     trains = [call for call in run.trace.calls if any(loop.node in training for loop in call.loops)]
     early = [call for call in run.trace.calls if call.order <= first and not any(loop.node in training for loop in call.loops)]
     out = [(call, root) for call in early for root in dict.fromkeys(_drawn_from(call)) if _is_unseeded(context, call, root)]
-    out += [(call, "torch") for call in early if _drawn_and_copied(context, call)][:1]
+    out += [(call, "torch") for call in early if _drawn_and_read(context, call)][:1]
     out += [(call, "torch") for call in _orders(context) if call.order <= first and _is_unseeded(context, call, "torch")]
     feeding = set(context.facts.feeding)
     whole = context.facts.whole_loaders
@@ -245,14 +246,18 @@ def _apart(context: Context, draw: Call) -> Call | None:
     return last if last is not None and not on_some and any(v.of_kind("rank") for v in last.args) else None
 
 
-def _drawn_and_copied(context: Context, call: Call, again: bool = False) -> set[New]:
-    """The trained networks of whose weights, which each rank drew, a call keeps a copy before a wrapper gives all ranks rank 0's."""
-    copied = call.args[:1] if call.method == "load_state_dict" or call.func.paths() & library.COPIES else []
-    copied += [call.receiver] if call.method == "clone" else []
-    owners = {o for v in copied for o in (*v.instances(), *v.of_kind("parameters"), *v.of_kind("state")) if isinstance(o, New)}
+def _drawn_and_read(context: Context, call: Call, again: bool = False) -> set[New]:
+    """The trained networks whose weights, which each rank drew, a call copies or reads before a wrapper gives all ranks rank 0's."""
+    run = context.facts.after
+    owners: set[Obj] = {o for o in call.func.instances() if run.interpreter.is_network(o)}  # it computes with them
+    if call.method == "load_state_dict" or call.func.paths() & library.COPIES:
+        owners |= {o for v in call.args[:1] for o in (*v.instances(), *v.of_kind("state"))}
+    if call.method in _READ:
+        weights = {p for v in (call.receiver, *call.args[:1]) for p in run.parameters(v) | v.of_kind("state")}
+        owners |= {o for p in weights if isinstance(p, (New, Part)) for o in run.roots(p)}
     if not owners or _inside_module(context, call):  # what a wrapped model holds is broadcast with it
         return set()
-    trained = {o for o in owners if context.facts.after.part_of((o,), context.facts.trained)}
+    trained = (o for o in owners if isinstance(o, New) and run.part_of((o,), context.facts.trained))
     return {o for o in trained if not _is_broadcast(context, o, call.order) and _has_drawn_weights(context, o, again)}
 
 
@@ -438,7 +443,7 @@ def _made_again(context: Context, seeds: list[Call]) -> Iterator[Change | Findin
     why = "each training draws these weights anew, and ranks draw apart by then: all have those that rank 0 draws"
     calls = [c for c in run.trace.calls if _is_in(c, runs)]
     apart = {o for c in calls for o in c.func.objs if _random_network(context, o, again=True)}
-    apart |= {o for c in calls for o in _drawn_and_copied(context, c, again=True)}
+    apart |= {o for c in calls for o in _drawn_and_read(context, c, again=True)}
     made = {c.node: c for o in apart if isinstance(o, New) for c in run.calls(o.node) if _is_in(c, runs)}
     for call in sorted(made.values(), key=lambda c: c.order):
         if not draws.by_rank_zero(context, (*call.stack, call.node)):
