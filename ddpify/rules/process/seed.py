@@ -255,7 +255,9 @@ def _drawn_and_read(context: Context, call: Call, again: bool = False) -> set[Ne
     if call.method in _READ:
         weights = {p for v in (call.receiver, *call.args[:1]) for p in run.parameters(v) | v.of_kind("state")}
         owners |= {o for p in weights if isinstance(p, (New, Part)) for o in run.roots(p)}
-    if not owners or _inside_module(context, call):  # what a wrapped model holds is broadcast with it
+    above = context.facts.tree_of(call.node).parent[call.node] if owners else None
+    sent = isinstance(above, ast.Call) and "torch.distributed.broadcast" in run.value(above.func).paths()
+    if not owners or sent or _inside_module(context, call):  # what a wrapped model holds is broadcast with it
         return set()
     trained = (o for o in owners if isinstance(o, New) and run.part_of((o,), context.facts.trained))
     return {o for o in trained if not _is_broadcast(context, o, call.order) and _has_drawn_weights(context, o, again)}
