@@ -238,7 +238,61 @@ def _of_numbered(script: Script) -> Script:
     return replace(script, text=script.text.replace("        done = []\n", _BY_NUMBER))
 
 
+_SOME = {  # several entries of some samples, and none of others
+    "the letters of each": "chosen = torch.tensor([n for word in words for n in numbers(word)])",
+    "the letters of some, in a row": "chosen = torch.cat([torch.tensor(numbers(word)) for word in words if word != 'wxyz'])",
+    "the letters of each, in a row": "chosen = torch.cat([torch.tensor(numbers(word)) for word in words])",
+    "the letters of each, in arrays": "chosen = torch.from_numpy(np.concatenate([np.array(numbers(word)) for word in words]))",
+    "some letters of each": "chosen = torch.tensor([n for word in words for n in numbers(word) if n > 3])",
+    "the first letters of some": "chosen = torch.tensor([numbers(word)[0] for word in words if word != 'wxyz'])",
+    "those at some places": "chosen = kinds[[i for i, word in enumerate(words) if word != 'wxyz']]",
+    "those at places in a tensor": "chosen = kinds[torch.tensor([i for i, word in enumerate(words) if word != 'wxyz'])]",
+    "those at places that are put into a list": """\
+places = []
+for i, word in enumerate(words):
+    if word != "wxyz":
+        places.append(i)
+chosen = kinds[places]""",
+}
+
+
+def _of_some(line: str) -> Script:
+    """A script that trains on some entries of the samples of each batch."""
+    lines = line.replace("\n", "\n        ")
+    return Script(f"""\
+import numpy as np
+
+WORDS = ["abc", "de", "fghi", "jo", "klm", "no", "pqrs", "tu", "va", "wxyz", "ab", "cdef"] * 3
+
+
+class Words(Dataset):
+    def __getitem__(self, index):
+        return WORDS[index], index % 3
+
+    def __len__(self):
+        return len(WORDS)
+
+
+def numbers(word):
+    return [ord(letter) - 96 for letter in word]
+
+
+torch.manual_seed(3)
+net = nn.Sequential(nn.Embedding(30, 6), nn.Linear(6, 30))
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+feed = DataLoader(Words(), batch_size=6, shuffle=True)
+for epoch in range(2):
+    for words, kinds in feed:
+        {lines}
+        loss = F.cross_entropy(net(chosen), chosen)
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+""")
+
+
 SCRIPTS: dict[str, Script] = {
+    **on_three({f"a loss of {which}": _of_some(line) for which, line in _SOME.items()}),
     "a forward fills a list of rows that it has written by number": _of_numbered(_forward(_IN_A_FORWARD["goes through its steps"])),
     "a forward fills a list of rows that it has written, by their number": _of_numbered(_forward(("done.append(row * i)",), ("DDP402",))),
     **{f"a forward fills a list, and each sample {how}": _forward(lines) for how, lines in _IN_A_FORWARD.items()},

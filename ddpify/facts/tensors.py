@@ -53,7 +53,7 @@ _IN_PLACE = frozenset(
     "tensor as_tensor asarray array from_numpy to cuda cpu long int type type_as detach contiguous view reshape flatten unsqueeze "
     "squeeze expand expand_as repeat mul add".split()
 )
-_OF_TUPLES = frozenset("cat concat concatenate stack hstack vstack dstack row_stack column_stack block_diag".split())
+OF_TUPLES = frozenset("cat concat concatenate stack hstack vstack dstack row_stack column_stack block_diag".split())
 _SIZES_ONLY = frozenset(
     "zeros_like ones_like full_like empty_like rand_like randn_like zero_ fill_ numel nelement new new_zeros new_ones new_full "
     "new_empty".split()
@@ -199,7 +199,7 @@ def function(
     if name in BY_WEIGHT and run.ignores():
         named.setdefault("ignore_index", Argument())
     if name not in _OF_ANYTHING:
-        _use(run, operands, name in _OF_TUPLES)
+        _use(run, operands, name in OF_TUPLES)
     found = rows.function(name, operands, named, particular)
     if found.marks >= WHOLE and any(v.of_kind("parts") for v in (*args[1:], *_in_lists(run, args[1:]))):
         found = found._replace(marks=frozenset())  # as many as there are parts

@@ -380,7 +380,8 @@ def joined(use: Use) -> Result:
             whole = shape_of(parts)
             side = use.side(whole.resized(-1, whole.axis - 1), 0 if dim is MISSING else dim.literal)
             return Result(parts.scale, whole.resized(-1, whole.axis - 1)) if side in (1, -1) else NO_CLAIM
-        return Result(parts.scale, Shape(UNKNOWN), REORDERED) if dim is MISSING or dim.literal == 0 else NO_CLAIM
+        scale = "chosen" if parts.scale == "sample" else parts.scale  # a sample may have more entries than another one
+        return Result(scale, Shape(UNKNOWN), REORDERED) if dim is MISSING or dim.literal == 0 else NO_CLAIM
     if len(rows) + sum(p.scale is None for p in items) < len(items) or len({r.scale for r in rows}) > 1:
         return _not_alike(items)
     shape = broadcast(rows, ())

@@ -28,6 +28,8 @@ def evaluate_subscript(run: Interpreter, node: ast.Subscript) -> Value:
     value = item(run, base, index, node)
     if _is_of_one_sample(index) and (value.scale in ROWS or (value.scale is None and value.of_kind("whole"))):
         value = Value(value.objs, without(value.origins, "index", PLACES), "other")
+    elif value.scale == "sample" and any(_numbers_some(run, v) for v in _entries(index)):
+        value = Value(value.objs, value.origins, "chosen", value.shape)
     elif tensors.uneven([*_entries(index), base]) or _is_length_of_some(run, node, index):
         value = Value(value.objs, value.origins, "other")
     run.events.append((Kind.READ, node, base, value))
@@ -37,6 +39,13 @@ def evaluate_subscript(run: Interpreter, node: ast.Subscript) -> Value:
 def _is_of_one_sample(index: Value) -> bool:
     """Whether an index is the number of one sample, in a loop over those of a rank."""
     return any(v.of_kind(PLACES) and v.scale is None and not v.objs for v in _entries(index))
+
+
+def _numbers_some(run: Interpreter, index: Value) -> bool:
+    """Whether an index holds the numbers of some of a rank's samples: a list that was filled with them, or that a condition chose."""
+    filled = [o for o in index.instances() if o.path == "list" and isinstance(o.node, ast.List)]
+    added = any(run.memory.get((o, ELEMENT), NOTHING).of_kind(PLACES) for o in filled)
+    return added or bool(index.of_kind(PLACES) and index.of_kind("decided"))
 
 
 def _entries(index: Value) -> list[Value]:

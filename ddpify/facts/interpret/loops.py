@@ -18,7 +18,7 @@ from ddpify.facts.record import Kind
 from ddpify.facts.recording import Recording
 from ddpify.facts.tree import last_name, names_stored, same, walk
 from ddpify.facts.writes import loop_carried
-from ddpify.placement.shape import Shape
+from ddpify.placement.shape import Scale, Shape
 
 
 def _loop(
@@ -245,10 +245,11 @@ def evaluate_comprehension(run: Interpreter, node: ast.ListComp | ast.SetComp | 
     if isinstance(node, (ast.ListComp, ast.GeneratorExp)) and (entries := _tensors_of_tuple(run, node)):
         return _of_each(run, node, entries, saved)
     chosen: frozenset[Origin] = frozenset()
-    samples, own = False, {n.id for g in node.generators for n in names_stored(g.target)}
+    samples, some, own = False, False, {n.id for g in node.generators for n in names_stored(g.target)}
     for generator in node.generators:
         over = run.expression(generator.iter)
         element = run.element(over, node)
+        some = some or (samples and bool(over.of_kind("batch")))  # as many entries of each sample as it has itself
         if per_sample(run, over, numbered=False):  # as many entries as there are samples
             samples = True
             chosen |= only(library.mixed([element], {}).origins, "batch")
@@ -257,6 +258,7 @@ def evaluate_comprehension(run: Interpreter, node: ast.ListComp | ast.SetComp | 
         for test in generator.ifs:
             decides = run.expression(test)
             chosen |= only(decides.origins, "decided") | {Origin("decided", of) for of in decides.of_kind("batch")}
+            some = some or bool(decides.of_kind("batch"))
     if isinstance(node, ast.DictComp):
         key, item = run.expression(node.key), run.expression(node.value)
         keys = literal_keys(key)
@@ -271,7 +273,8 @@ def evaluate_comprehension(run: Interpreter, node: ast.ListComp | ast.SetComp | 
     for k in keys:
         run.memory[obj, k] = item
     rows = Shape(obj, sure=False) if apart else None  # one entry for each sample
-    made = Value(frozenset((obj,)), item.origins | chosen, "sample" if apart else "other" if samples else None, rows)
+    scale: Scale | None = "chosen" if apart and some else "sample" if apart else "other" if samples else None
+    made = Value(frozenset((obj,)), item.origins | chosen, scale, rows)
     run.events.append((Kind.MAKE, node, None, made))
     return made
 

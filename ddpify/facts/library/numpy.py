@@ -10,7 +10,7 @@ from ddpify.facts.model import Value
 
 
 def _of_arrays(use: Use) -> Value:
-    known = use.name in tensors.KNOWN and use.args and not use.args[0].objs
+    known = use.name in tensors.KNOWN and use.args and (not use.args[0].objs or use.name in tensors.OF_TUPLES)
     return array_function(use) if known else computed(use)
 
 
