@@ -70,6 +70,11 @@ EXAMPLES: tuple[Example, ...] = (
         frame="start",
     ),
     Example(
+        "a question about the number of GPUs, by which nothing fails",
+        "several = torch.cuda.device_count() > 1\n",
+        frame="start",
+    ),
+    Example(
         "a tensor",
         "x = torch.ones(8).cuda(non_blocking=True)\n",
         "x = torch.ones(8).to(device, non_blocking=True)\n",

@@ -19,7 +19,7 @@ from collections.abc import Container, Iterator
 from ddpify.edits import InsertBefore, Replace
 from ddpify.facts import batch_source, library
 from ddpify.facts.model import NOTHING, Call, New, Obj, Part
-from ddpify.facts.tree import inside, is_main, is_main_test, walk
+from ddpify.facts.tree import inside, is_main, is_main_test
 from ddpify.records import dataclass
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
@@ -296,9 +296,10 @@ def _has_drawn_weights(context: Context, obj: New, again: bool = False, depth: i
 def _is_broadcast(context: Context, obj: New, order: int) -> bool:
     """Whether a network is wrapped at that time, which has given it rank 0's weights."""
     run = context.facts.after
+    made = max((call.order for call in run.calls(obj.node) if call.order < order), default=-1)
     for wrapper in {o for call in run.trace.calls for o in call.func.objs if isinstance(o, New) and o.path in library.DDPS}:
-        places = [call.order for node in walk(wrapper.node) for call in run.calls(node)]
-        if places and order > max(places) and run.part_of((obj,), run.attribute(wrapper, "module").objs):
+        wraps = any(made < call.order < order for call in run.calls(wrapper.node))
+        if wraps and run.part_of((obj,), run.attribute(wrapper, "module").objs):
             return True
     return obj.path in library.DDPS
 
