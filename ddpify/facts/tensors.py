@@ -201,6 +201,8 @@ def function(
     if name not in _OF_ANYTHING:
         _use(run, operands, name in OF_TUPLES)
     found = rows.function(name, operands, named, particular)
+    if found.scale == "chosen" and _of_single_rows(name, node):
+        found = found._replace(scale="sample")
     if found.marks >= WHOLE and any(v.of_kind("parts") for v in (*args[1:], *_in_lists(run, args[1:]))):
         found = found._replace(marks=frozenset())  # as many as there are parts
     elif _is_beside_whole_samples(name, found, args):
@@ -218,6 +220,18 @@ def function(
     if shape is value.shape and name not in _LEFT_BEHIND and name not in _UNGRADED:
         return value
     return Value(value.objs, _still_of(name, value.origins), value.scale, shape)
+
+
+def _of_single_rows(name: str, node: ast.AST) -> bool:
+    """Whether tensors are put one after another that have one entry each: `cat([row.unsqueeze(0) for row in rows])`."""
+    given = node.args[0] if name in rows.JOINS and isinstance(node, ast.Call) and node.args else None
+    match given.elt if isinstance(given, (ast.ListComp, ast.GeneratorExp)) else None:
+        case ast.Call(func=ast.Attribute(attr="unsqueeze")) as call:
+            dims = [*call.args, *(k.value for k in call.keywords)][-1:]
+            return [d.value for d in dims if isinstance(d, ast.Constant)] == [0]
+        case ast.Subscript(slice=ast.Constant(value=None)) | ast.Subscript(slice=ast.Tuple(elts=[ast.Constant(value=None), *_])):
+            return True
+    return False
 
 
 def _is_of_unknown_rows(found: Result, args: Iterable[Value]) -> bool:

@@ -74,6 +74,7 @@ _LOSSES: dict[str, Rule] = {
     "sigmoid_focal_loss": partial(loss, 2, "entries", "none"),
 }  # fmt: skip
 
+JOINS = ("cat", "concat", "concatenate")
 NAMES: dict[str, Rule] = {
     **dict.fromkeys(_ELEMENTWISE, transfer.elementwise),
     "masked_fill": transfer.masked_fill,
@@ -161,7 +162,7 @@ NAMES: dict[str, Rule] = {
     **dict.fromkeys(("view_as", "reshape_as"), reshaping.as_other),
     **dict.fromkeys(("flatten", "ravel"), reshaping.flatten),
     **dict.fromkeys(("repeat", "tile"), reshaping.repeated),
-    **dict.fromkeys(("cat", "concat", "concatenate"), reshaping.joined),
+    **dict.fromkeys(JOINS, reshaping.joined),
     **dict.fromkeys(("chunk", "split", "tensor_split"), reshaping.listed),
     "index_select": reshaping.looked_up,
     "gather": reshaping.gathered,
