@@ -268,6 +268,8 @@ def execute_assign(run: Interpreter, node: ast.Assign) -> bool:
         assign(run, target, marked_as_kept(run, node, target, given))
         if isinstance(target, ast.Name) and _makes_tensor(node.value) and node in getattr(run.frame.node, "body", ()):
             run.frame.copied.add(target.id)
+        elif isinstance(target, ast.Name) and not _makes_tensor(node.value):
+            run.frame.copied.discard(target.id)  # it may be another name of something given
     return True
 
 

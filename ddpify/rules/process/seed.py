@@ -251,7 +251,7 @@ def _drawn_and_read(context: Context, call: Call, again: bool = False) -> set[Ne
     run = context.facts.after
     owners: set[Obj] = {o for o in call.func.instances() if run.interpreter.is_network(o)}  # it computes with them
     if call.method == "load_state_dict" or call.func.paths() & library.COPIES:
-        owners |= {o for v in call.args[:1] for o in (*v.instances(), *v.of_kind("state"))}
+        owners |= {o for v in call.args[:1] for o in (*v.instances(), *v.of_kind("parameters"), *v.of_kind("state"))}
     if call.method in _READ:
         weights = {p for v in (call.receiver, *call.args[:1]) for p in run.parameters(v) | v.of_kind("state")}
         owners |= {o for p in weights if isinstance(p, (New, Part)) for o in run.roots(p)}
