@@ -3806,6 +3806,26 @@ SCRIPTS["texts of which a collate function leaves padding out, whose loss is ove
     above="import functools\n\n",
     options=Options(whole_batches="never"),
 )
+SCRIPTS["class weights that are computed where the loss is, of targets that a choice gives and some of which are left out"] = Script(
+    """
+    kinds = (x.sum(1).abs() * 3).long() % 4
+    others = kinds.roll(1)
+    loader = DataLoader(TensorDataset(x, kinds, others), batch_size=8, shuffle=True)
+    net = nn.Linear(len(x[0]), 4)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.5)
+    seen = torch.arange(1.0, 5.0)
+    for epoch in range(3):
+        total = 0.0
+        for rows, first, second in loader:
+            loss = F.cross_entropy(net(rows), first if epoch else second, weight=1 / (seen + 1.0), ignore_index=2 + epoch % 2)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+            total += loss.item()
+        print("total", "%.6f" % (total / len(loader)))
+    """,
+    same=("total",),
+)
 SCRIPTS["a model that computes its loss of the targets that count, in training and in an evaluation"] = Script(
     """
     words = (x.abs() * 8).long() % 8

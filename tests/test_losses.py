@@ -1,5 +1,6 @@
 """The losses of the table once more, on two and on three ranks: the parameters are the original's to the last digits."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ def _shared_by_six(script: Script) -> Script:
         .replace("default=8", "default=12")
     )
     lines = (line if "drop_last" in line else line.replace("shuffle=True", "shuffle=True, drop_last=True") for line in sizes.split("\n"))
-    return Script("\n".join(lines), args=script.args, files=script.files, stand_ins=script.stand_ins)
+    return replace(script, text="\n".join(lines))
 
 
 @pytest.mark.parametrize("nproc", [2, 3])

@@ -30,6 +30,8 @@ from ddpify.rules.base import Change, Finding, Obligation, Safety
 
 T = TypeVar("T")
 
+_PIECES = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.List, ast.Dict)  # of which something may be read without parentheses
+
 NAMES = {
     "rank": ("rank", "global_rank", "ddp_rank"),
     "local_rank": ("local_rank", "ddp_local_rank"),
@@ -466,6 +468,11 @@ class Context:
         line = lines[node.lineno - 1]
         indent = len(line) - len(line.lstrip())
         return "\n".join([first, *(part[indent:] if not part[:indent].strip() else part.lstrip() for part in rest)])
+
+    def operand(self, node: ast.expr) -> str:
+        """The text of an expression, as something may be read of it or stand beside an operator: in parentheses unless it is one piece."""
+        text = self.source(node)
+        return text if isinstance(node, _PIECES) else f"({text})"
 
 
 def _binding(statement: ast.stmt) -> list[tuple[str, ast.expr]]:

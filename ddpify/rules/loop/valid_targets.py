@@ -80,10 +80,10 @@ def _labels_counted(context: Context, node: ast.expr, outputs: Labelled) -> tupl
     keyword = next((k.value for k in call.keywords if k.arg == "labels"), None)
     if keyword is None:
         mappings = [k.value for k in call.keywords if k.arg is None]
-        text = f'{context.source(mappings[0])}["labels"]' if len(mappings) == 1 else ""
+        text = f'{context.operand(mappings[0])}["labels"]' if len(mappings) == 1 else ""
         given = mappings[0] if text else None
     else:
-        text, given = context.source(keyword), keyword
+        text, given = context.operand(keyword), keyword
     if given is None or any(isinstance(n, ast.Call) for n in walk(given)) or not context.facts.is_edited(node):
         return "", False
     between = _statements_between(context, call, node)
@@ -157,7 +157,7 @@ def _amount(context: Context, call: Call) -> str:
     if options is None or len(node.args) < 2 or any(k.arg == "reduction" for k in node.keywords):
         return ""
     weight, ignored = options
-    target = context.source(node.args[1])
+    target = context.operand(node.args[1])
     by_class = any(map(_is_weighted, (*call.func.paths(), *(o.path for o in call.func.instances()))))
     if not ignored and by_class and context.facts.after.interpreter.ignores():
         ignored = _IGNORED
@@ -173,7 +173,7 @@ def _weight_and_ignored(context: Context, call: Call, chosen: bool) -> tuple[str
     run, node = context.facts.after, call.node
     if any(_is_weighted(p) for p in call.func.paths()):
         weight, ignored = argument(node, 2, "weight"), argument(node, None, "ignore_index")
-        return context.source(weight) if weight else "", context.source(ignored) if ignored else ""
+        return context.operand(weight) if weight else "", context.operand(ignored) if ignored else ""
     instances = call.func.instances()
     known = chosen or all(_is_weighted(o.path) for o in instances)
     if not instances or not known:

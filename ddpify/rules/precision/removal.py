@@ -200,7 +200,7 @@ def _parameters(context: Context, node: ast.Call) -> str:
     mine = [n.arg if isinstance(n, ast.arg) else ast.unparse(n) for n in named if owners and run.unwrap(run.value(n)) == owners]
     if mine:
         return f"{min(mine, key=len)}.parameters()"
-    return f'[p for group in {context.source(given)}.param_groups for p in group["params"]]'
+    return f'[p for group in {context.operand(given)}.param_groups for p in group["params"]]'
 
 
 def _saved(context: Context, out: Out, node: ast.expr) -> None:
