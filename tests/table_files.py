@@ -4102,6 +4102,54 @@ SCRIPTS |= {
     )
 }
 
+_TABLES = """
+    import sqlite3
+
+    {before}
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8)
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1 + {more})
+    for epoch in range(3):
+        total = 0.0
+        for rows, kinds in loader:
+            loss = F.cross_entropy(net(rows), kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += loss.item()
+        {after}
+    """
+_FILL = "db.execute('create table rows (a real, b real)')\n    db.executemany('insert into rows values (?, ?)', x[:, :2].tolist())"
+SCRIPTS |= {
+    title: Script(_TABLES.format(before=before, after=after, more=more), told=told)
+    for title, before, after, more, told in (
+        (
+            "tables of a database that are made anew and read",
+            f"if os.path.exists('a.db'):\n        os.remove('a.db')\n    db = sqlite3.connect('a.db')\n    {_FILL}\n"
+            "    db.commit()\n    db.close()\n    with sqlite3.connect('a.db') as db:\n"
+            "        first = db.execute('SELECT a, b FROM rows').fetchall()\n    x = torch.cat([torch.tensor(first).to(x), x[:, 2:]], 1)",
+            "",
+            "0.0",
+            (),
+        ),
+        (
+            "losses that are kept in a database",
+            "db = sqlite3.connect('log.db')\n    cursor = db.cursor()\n    cursor.execute('create table log (epoch integer, loss real)')",
+            "cursor.execute('insert into log values (?, ?)', (epoch, total / len(loader)))\n        db.commit()",
+            "0.0",
+            (),
+        ),
+        (
+            "a database that counts the runs, which the rate depends on",
+            "db = sqlite3.connect('runs.db')\n    db.execute('create table if not exists runs (rate real)')\n"
+            "    runs = db.execute('select count(*) from runs').fetchone()[0]",
+            "db.execute('insert into runs values (?)', (epoch,))",
+            "0.1 * runs",
+            ("DDP505",),
+        ),
+    )
+}
+
 _ASKED = """
     from tensorboardX import SummaryWriter
 

@@ -11,7 +11,7 @@ from itertools import product
 from ddpify.facts import effects
 from ddpify.facts.collect import Facts
 from ddpify.facts.library import files
-from ddpify.facts.library.effects import DESCRIBED, IN_MEMORY, OPENS, STORES
+from ddpify.facts.library.effects import DATABASES, DESCRIBED, IN_MEMORY, OPENS, STORES
 from ddpify.facts.library.files import Kind
 from ddpify.facts.model import Call, Class, Ext, Func, Lit, New, Tup
 from ddpify.facts.runs import Run
@@ -66,6 +66,10 @@ def touches(call: Call) -> Iterator[Touch]:
             text = call.node.args[0]
             yield Touch("write", call, text.elts[-1] if isinstance(text, (ast.List, ast.Tuple)) and text.elts else text, is_command=True)
     function = call.node.func
+    opened = effects.database(call)
+    if opened is not None and isinstance(opened.node, ast.Call) and effects.effect(call) is not None:
+        given = (k.value for k in opened.node.keywords if k.arg == DATABASES[opened.path])
+        yield from (Touch("write", call, path) for path in (*opened.node.args[:1], *given))
     if not call.func.paths() and isinstance(function, ast.Attribute):
         if effects.opens_path(call):
             yield Touch("write" if effects.writes(call) else "read", call, function.value)

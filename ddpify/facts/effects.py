@@ -46,11 +46,23 @@ def effect(call: Call) -> rows.Effect | None:
     if _writes_to_memory(call):
         return None
     of_functions = (_effect_of(o.path, call) for o in call.func.objs if isinstance(o, Ext))
-    of_objects = (_effect_of_object(o) for o in call.func.objs if isinstance(o, (Method, Part)))
+    of_objects = () if _reads_tables(call) else (_effect_of_object(o) for o in call.func.objs if isinstance(o, (Method, Part)))
     found = next((each for each in (*of_functions, *of_objects) if each is not None), None)
     if found is not None or not isinstance(call.node.func, ast.Attribute):
         return found or ("file" if _sends(call) else None)
     return _effect_of_name(call)
+
+
+def database(call: Call) -> New | None:
+    """The database that a method is called on, itself or by a cursor."""
+    makers = (maker(o) for o in call.func.objs if isinstance(o, (Method, Part)))
+    return next((m for m in makers if m is not None and m.path in rows.DATABASES), None)
+
+
+def _reads_tables(call: Call) -> bool:
+    """Whether a call only asks a database for what is in its tables."""
+    texts = [o.value for v in call.args[:1] for o in v.objs if isinstance(o, Lit)]
+    return bool(texts) and all(rows.READS_TABLES.match(str(text)) for text in texts) and database(call) is not None
 
 
 def _effect_of_object(func: Method | Part) -> rows.Effect | None:
@@ -222,6 +234,9 @@ class Effects:
                 self.stores_under[above].append(store)
         self.at |= dict.fromkeys((c.node for c in facts.after.trace.calls if c.func.paths() & rows.ASKS and self._unanswered(c)), "file")
         self.boards = frozenset(self._boards())
+        self._databases = {
+            d for c in facts.after.trace.calls if c.node in self.at and (d := database(c)) is not None
+        }  # that are written to
 
     def _boards(self) -> Iterator[New]:
         """The instances of classes in unedited modules whose constructor opens files or writers, and has no other side effect."""
@@ -250,7 +265,11 @@ class Effects:
 
     def is_writer(self, obj: object) -> bool:
         """Whether an object is a writer that would write on every rank."""
-        return obj in self.boards or (is_writer(obj) and isinstance(obj, New) and not obj.path.startswith(self.switched or ("\0",)))
+        return (
+            obj in self.boards
+            or obj in self._databases
+            or (is_writer(obj) and isinstance(obj, New) and not obj.path.startswith(self.switched or ("\0",)))
+        )
 
     def kinds(self, node: ast.AST) -> set[rows.Effect]:
         """The effects of a call and of all that runs under it."""

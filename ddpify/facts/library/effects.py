@@ -118,7 +118,13 @@ COMMUNICATES = tuple("torch.distributed. random. numpy.random. torch.rand torch.
 
 CONSOLE_METHODS = {"rich.": frozenset(("print", "log", "rule", "print_json")), "pprint.": frozenset(("pprint",))}
 _MESSAGES = dict.fromkeys(("smtplib.SMTP", "smtplib.SMTP_SSL", "smtplib.LMTP"), frozenset(("sendmail", "send_message")))
-FILE_METHODS = {"torch.profiler.ExecutionTraceObserver": frozenset(("register_callback",)), **_MESSAGES}
+DATABASES = {"sqlite3.connect": "database"}  # what opens a file of tables, and its argument that is the path
+READS_TABLES = re.compile(r"\s*(select|pragma|explain)\b", re.IGNORECASE)  # of the texts that a database is asked to execute
+FILE_METHODS = {
+    "torch.profiler.ExecutionTraceObserver": frozenset(("register_callback",)),
+    **_MESSAGES,
+    **dict.fromkeys(DATABASES, frozenset(("execute", "executemany", "executescript", "commit"))),
+}
 ASKS = frozenset("requests.get requests.request requests.head urllib.request.urlopen httpx.get httpx.request httpx.post".split())
 """What a server is asked for: a message to it, where nobody waits for the answer."""
 SENDS = re.compile(r"(send|notify|post|push|upload)(_|$)")  # what methods of packages that nobody described are called that send a text

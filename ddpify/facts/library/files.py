@@ -54,6 +54,7 @@ _FUNCTIONS = """
     remove os.rename 0 src
     write os.replace 1 dst
     remove os.replace 0 src
+    read sqlite3.connect 0 database
     read torch.load 0 f
     read torch.jit.load 0 f
     read safetensors.torch.load_file 0 filename

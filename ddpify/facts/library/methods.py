@@ -243,6 +243,7 @@ _OF_CLASS: dict[str, Mapping[str, Rule]] = {
     **dict.fromkeys(paths.CONTAINERS, _OF_LAYERS | containers.MODULE_LIST_METHODS),
     **{scaler: {"scale": _scaled} for scaler in paths.SCALERS},
     "torch.Generator": {"manual_seed": _itself},
+    "sqlite3.connect": dict.fromkeys(("cursor", "__enter__"), lambda use: just(use.of)),
     "pathlib.Path": {"open": lambda use: just(use.instance("open"))},
     paths.PARAMETER: {"": _of_parameter},
     **{f"{package}.ArgumentParser": _PARSER for package in ("argparse", "configargparse", "jsonargparse", "simple_parsing")},

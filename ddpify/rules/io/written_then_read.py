@@ -490,8 +490,11 @@ def _by_rank_zero(context: Context, touch: Touch) -> bool:
 
 def _by_all(context: Context, touch: Touch) -> bool:
     """Whether all ranks do this, and what they find matters to all."""
-    if guards_of(context).guarded_call(touch.call.node, touch.call.stack) or prepare.preparation(context).in_turns(touch.call):
+    guards = guards_of(context)
+    if guards.guarded_call(touch.call.node, touch.call.stack) or prepare.preparation(context).in_turns(touch.call):
         return False
+    if any(map(guards.effects.is_writer, touch.call.result.instances())):
+        return False  # rank 0 alone makes it
     if touch.kind in ("look", "list"):
         return not _idle(context, touch)
     return touch.kind in ("read", "make", "handed")
