@@ -4511,6 +4511,94 @@ class Box:
     },
 )
 
+_KEEPERS = """
+import math
+
+
+class TextWriter:
+    def __init__(self, name):
+        self.file = open(name, "w")
+
+    def put(self, text):
+        self.file.write(text)
+
+    def close(self):
+        self.file.close()
+
+
+class Shape:
+    def __init__(self, numbers):
+        self.numbers = numbers
+
+    def export(self, name):
+        with open(name, "w") as file:
+            file.write(str(len(self.numbers)))
+
+    to_filename = export
+
+
+class Store:
+    def insert_one(self, entry):
+        with open("entries.txt", "a") as file:
+            file.write(str(sorted(entry)))
+
+    def log(self, name, number):
+        with open("logged.txt", "a") as file:
+            file.write(name)
+
+
+def report(number):
+    with open("reported.txt", "a") as file:
+        file.write("one")
+
+
+def log(number):
+    return math.log(number)
+"""
+SCRIPTS["numbers, shapes and entries that packages keep, by the names of what they are asked to do"] = Script(
+    """
+    import subprocess
+    import wave
+    import xml.etree.ElementTree as ET
+
+    import keepers
+    from keepers import Shape, Store
+
+    store = Store()
+    sink = keepers.TextWriter("texts.txt")
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1 * keepers.log(2.5))
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+    for epoch in range(3):
+        total = 0.0
+        for rows, kinds in loader:
+            loss = F.cross_entropy(model(rows), kinds) * keepers.log(3.0)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += loss.item()
+        sink.put("epoch")
+        Shape([1, 2]).export("shape.txt")
+        Shape([1, 2]).to_filename(f"shape{epoch}.txt")
+        store.insert_one({"epoch": epoch, "loss": total})
+        store.log("loss", total)
+        keepers.report(total)
+        subprocess.Popen("date >> dates.txt", shell=True)
+        root = ET.Element("run", {"epoch": str(epoch)})
+        ET.ElementTree(root).write(f"run{epoch}.xml")
+    sink.close()
+    tone = wave.open("tone.wav", "wb")
+    tone.setnchannels(1)
+    tone.setsampwidth(1)
+    tone.setframerate(8000)
+    tone.writeframes(bytes(8))
+    tone.close()
+    print("loss", "%.5f" % total)
+    """,
+    same=("loss",),
+    stand_ins={"keepers.py": _KEEPERS},
+)
+
 SCRIPTS |= {
     "a file that is written, read by all and taken away again, in each epoch": Script(
         """

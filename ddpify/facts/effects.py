@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 import sys
 from collections import defaultdict
@@ -109,17 +110,29 @@ def _is_text(call: Call) -> bool:
 
 
 def saves_itself(call: Call) -> bool:
-    """Whether `x.save(path)`, `x.save_words(path)` writes an image, a document or its like: a method of no class of the project."""
-    saves = call.method == "save" or (call.method.startswith("save_") and call.method not in rows.KEEPING)
+    """Whether `x.save(path)`, `x.to_filename(path)` writes an image, a document or its like: a method of no class of the project."""
+    saves = rows.SAVE_THEMSELVES.match(call.method) is not None and call.method not in rows.KEEPING
+    saves = saves or (rows.WRITE_THEMSELVES.match(call.method) is not None and _is_text(call) and _of_library(call))
     given = saves and isinstance(call.node.func, ast.Attribute) and bool(call.args or call.keywords)
     return given and not call.func.paths() and not any(isinstance(o, (Func, Lit)) for o in (*call.func.objs, *call.receiver.objs))
 
 
+def _of_library(call: Call) -> bool:
+    """Whether a call is a method of a library's object that is no file open for writing."""
+    made = [maker(o) for o in call.func.objs]
+    return bool(made) and all(o is not None and o.cls is None and o.path and not o.path.startswith(rows.HANDLES) for o in made)
+
+
 def _sends(call: Call) -> bool:
     """Whether `x.send_message(text)` sends a text: a method, or a function, of a package that nobody described."""
+    return rows.SENDS.match(call.method) is not None and _undescribed(call)
+
+
+def _undescribed(call: Call) -> bool:
+    """Whether a method, or a function, of a package that nobody described is given something, and nothing of what is trained or loaded."""
     made = [o if isinstance(o, Ext) else maker(o) for o in call.func.objs]
-    roots = {o.path.partition(".")[0] for o in made if isinstance(o, Ext) or (o is not None and o.cls is None)}
-    if not roots or not rows.SENDS.match(call.method) or roots & (rows.DESCRIBED | sys.stdlib_module_names | {"mpi4py"}):
+    roots = {o.path.partition(".")[0] for o in made if isinstance(o, Ext) or (o is not None and o.cls is None)} - {""}
+    if not roots or roots & (rows.DESCRIBED | sys.stdlib_module_names | {"mpi4py"} | vars(builtins).keys()):
         return False
     given = (*call.args, *call.keywords.values())
     return bool(given) and all(v.scale is None and v.shape is None and not v.batches() for v in given)
@@ -148,7 +161,7 @@ def _effect_of(path: str, call: Call) -> rows.Effect | None:
         return "file" if "filename" in call.keywords else None
     if path.startswith("subprocess.") and call.keywords.keys() & {"capture_output", "stdout"}:
         return None  # it is run for what it prints
-    if path.endswith(rows.WRITERS) or (path in rows.OPENS and writes(call)) or opened(path, call.node):
+    if _makes_writer(path) or (path in rows.OPENS and writes(call)) or opened(path, call.node):
         return "file"
     row = row_of(rows.EFFECTS, path)
     unknown = row is None and path.partition(".")[0] not in rows.DESCRIBED and bool(call.args or call.keywords)
@@ -162,12 +175,17 @@ def maker(obj: Obj) -> New | None:
     return obj if isinstance(obj, New) else None
 
 
+def _makes_writer(path: str) -> bool:
+    """Whether a library's class, or function, makes an object that writes files."""
+    return path.endswith(rows.WRITERS) or rows.WRITER_CLASSES.fullmatch(path) is not None
+
+
 def is_writer(obj: object) -> bool:
     """Whether an object writes an event file or talks to a board."""
     if not isinstance(obj, New):
         return False
-    derived = obj.cls is not None and any(path.endswith(rows.WRITERS) for path in library_bases(obj.cls))
-    made = obj.path.endswith(rows.WRITERS) or obj.path in rows.SWITCHES or obj.path == "neptune.init"
+    derived = obj.cls is not None and any(map(_makes_writer, library_bases(obj.cls)))
+    made = _makes_writer(obj.path) or obj.path in rows.SWITCHES or obj.path == "neptune.init"
     return made or derived or opened(obj.path, obj.node) == "make"
 
 
@@ -232,7 +250,7 @@ class Effects:
         for store in facts.after.trace.stores:
             for above in dict.fromkeys(store.stack):
                 self.stores_under[above].append(store)
-        self.at |= dict.fromkeys((c.node for c in facts.after.trace.calls if c.func.paths() & rows.ASKS and self._unanswered(c)), "file")
+        self.at |= dict.fromkeys((c.node for c in facts.after.trace.calls if self._may_log(c) and self._unanswered(c)), "file")
         self.boards = frozenset(self._boards())
         self._databases = {
             d for c in facts.after.trace.calls if c.node in self.at and (d := database(c)) is not None
@@ -245,6 +263,14 @@ class Effects:
                 elsewhere = obj.cls is not None and not self.facts.is_edited(obj.cls.node)
                 if obj.node is call.node and elsewhere and "file" in self.kinds(call.node) and not self.has_side_effects(call.node):
                     yield obj
+
+    def _may_log(self, call: Call) -> bool:
+        """Whether a call keeps a number, or asks something: that it did is known by its name, where nobody waits for what it gives."""
+        if call.func.paths() & rows.ASKS:
+            return True
+        given = (*call.args, *call.keywords.values())
+        models = any(self.facts.after.interpreter.is_module(o) for v in given for o in v.instances())
+        return rows.LOGS.match(call.method) is not None and not models and _undescribed(call) and not self._is_switched(call.func)
 
     def _unanswered(self, call: Call) -> bool:
         """Whether nobody waits for what a call gives, or for what the function gives that it is made in, and does nothing else."""

@@ -31,7 +31,7 @@ _WRITES = """
     safetensors.torch.save safetensors.torch.save_file safetensors.torch.save_model cv2.imwrite cv2.imwritemulti imageio matplotlib seaborn
     shutil os.remove os.removedirs os.rename os.renames os.replace os.unlink os.rmdir os.symlink os.link os.system
     subprocess.call subprocess.check_call subprocess.run requests.post requests.put requests.patch requests.delete
-    wandb torch_geometric.logging.init_wandb tensorboard_logger mlflow neptune comet_ml clearml
+    wandb torch_geometric.logging.init_wandb tensorboard_logger mlflow neptune comet_ml clearml swanlab trackio dvclive
 """.split()
 _NONE = """
     shutil.which shutil.disk_usage shutil.get_terminal_size imageio.imread imageio.v2.imread imageio.v3.imread
@@ -75,6 +75,10 @@ STORES = {
     "pandas.HDFStore": Opening("path", "mode", 1, "w", "a+"),
     "netCDF4.Dataset": Opening("filename", "mode", 1, "wx", "a+"),
     "lmdb.open": Opening("path", "map_size", None),
+    "wave.open": Opening("f", "mode", 1, "w"),
+    "zarr.open": Opening("store", "mode", 1, "w", "a+"),
+    "zarr.open_group": Opening("store", "mode", 1, "w", "a+"),
+    "dbm.open": Opening("file", "flag", 1, "n", "wc"),
 }
 
 # ------------------------------------------------------------------------------------------------ objects that write or show
@@ -82,14 +86,16 @@ STORES = {
 WRITERS = tuple(
     """
         SummaryWriter tensorboard_logger.Logger FileWriter Visdom aim.Run Task.init mlflow.start_run tensorboard_trace_handler
-        imageio.get_writer imageio.v2.get_writer cv2.VideoWriter pandas.ExcelWriter
+        imageio.get_writer imageio.v2.get_writer xlsxwriter.Workbook dvclive.Live
     """.split()
 )
+WRITER_CLASSES = re.compile(r"(?!csv\.|asyncio\.).*[a-z\d]\.\w*Writer")  # what libraries call a class whose instances write files
 SWITCHES = {  # what opens a run of a tracker, and the argument that makes it do nothing
     "wandb.init": ("mode", '"disabled"'),
     "neptune.init_run": ("mode", '"debug"'),
     "neptune.new.init_run": ("mode", '"debug"'),
     "neptune.new.init": ("mode", '"debug"'),
+    "swanlab.init": ("mode", '"disabled"'),
     "comet_ml.Experiment": ("disabled", "True"),
     "comet_ml.OfflineExperiment": ("disabled", "True"),
 }
@@ -125,8 +131,13 @@ FILE_METHODS = {
     **_MESSAGES,
     **dict.fromkeys(DATABASES, frozenset(("execute", "executemany", "executescript", "commit"))),
 }
-ASKS = frozenset("requests.get requests.request requests.head urllib.request.urlopen httpx.get httpx.request httpx.post".split())
-"""What a server is asked for: a message to it, where nobody waits for the answer."""
+ASKS = frozenset(
+    """
+        requests.get requests.request requests.head urllib.request.urlopen httpx.get httpx.request httpx.post os.popen subprocess.Popen
+    """.split()
+)
+"""What a server or another program is asked for: a message to it, where nobody waits for the answer."""
+LOGS = re.compile(r"(log|track|report|insert|upsert|publish|record)(_|$)")  # what packages that nobody described call it to keep a number
 SENDS = re.compile(r"(send|notify|post|push|upload)(_|$)")  # what methods of packages that nobody described are called that send a text
 LOG_METHODS = frozenset(_LOG_LEVELS)
 SHOWING_METHODS = frozenset(("print_trainable_parameters",))  # of peft's models
@@ -136,6 +147,8 @@ WRITING_METHODS = WRITTEN_TO_PATHS.union(
 HANDLE_METHODS = frozenset(("write", "writelines", "writerow", "writerows"))
 DUMPS = frozenset(("json.dump", "yaml.dump", "yaml.safe_dump", "pickle.dump"))
 SAVES = re.compile(r"(save|write|dump)(_|$)")  # what functions of packages that nobody described are called that write files
+SAVE_THEMSELVES = re.compile(r"save(_|$)|to_file(name)?$")  # what methods are called by which an object writes itself to a path
+WRITE_THEMSELVES = re.compile(r"(write|export)(_|$)")  # the same, of a library's objects that are no open files
 DESCRIBED = frozenset("argparse collections json logging math numpy os pathlib random re shutil sys time torch warnings".split())
 KEEPING = frozenset("save_for_backward save_hyperparameters save_for_forward".split())  # in memory
 PATH_METHODS = frozenset(("write_text", "write_bytes", "touch", "unlink", "symlink_to", "hardlink_to"))
