@@ -605,7 +605,82 @@ _SHRUNK = Script(
         "optimizer.step()", "optimizer.step()\n            for p in model.parameters():\n                p.data.mul_(0.999)"
     )
 )
+# weights that are written between two evaluations: apex keeps the casts of the first
+_EVALUATED = """
+    class Average:
+        def __init__(self, model):
+            self.model, self.shadow, self.backup = model, {{}}, {{}}
+            for name, p in model.named_parameters():
+                self.shadow[name] = p.data.clone()
+
+        def update(self):
+            for name, p in self.model.named_parameters():
+                if p.requires_grad:
+                    self.shadow[name] = 0.5 * p.data + 0.5 * self.shadow[name]
+
+        def apply(self):
+            for name, p in self.model.named_parameters():
+                if p.requires_grad:
+                    self.backup[name] = p.data
+                    p.data = self.shadow[name]
+
+        def restore(self):
+            for name, p in self.model.named_parameters():
+                p.data = self.backup[name]
+
+
+    def evaluate(net):
+        net.eval()
+        with torch.no_grad():
+            return F.cross_entropy(net(x), y).item()
+
+
+    torch.manual_seed(0)
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+    net = nn.Sequential(nn.Linear(8, 4), nn.Tanh(), nn.Linear(4, 2))
+    average = Average(net)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        net.train()
+        for rows, kinds in loader:
+            loss = F.cross_entropy(net(rows), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+            average.update()
+        for group in sgd.param_groups:
+            group["lr"] = 0.1 / (epoch + 2)
+        torch.save(net.state_dict(), f"{{epoch}}.pt")
+        {after}
+    {end}
+    """
+EVALUATED = {
+    title: Script(_EVALUATED.format(after=after, end=end), same=("of",))
+    for title, after, end in (
+        (
+            "weights that are averaged, evaluated beside those that train",
+            "print('of one', '%.5f' % evaluate(net))\n        average.apply()\n        print('of all', '%.5f' % evaluate(net))\n"
+            "        average.restore()",
+            "",
+        ),
+        (
+            "the best weights, loaded for a last evaluation",
+            "print('of one', '%.5f' % evaluate(net))",
+            "net.load_state_dict(torch.load('0.pt'))\n    print('of best', '%.5f' % evaluate(net))",
+        ),
+        (
+            "the weights of all epochs, evaluated one after another",
+            "pass",
+            "for number in range(3):\n        net.load_state_dict(torch.load(f'{number}.pt'))\n"
+            "        print('of', number, '%.5f' % evaluate(net))",
+        ),
+    )
+}
 SCRIPTS |= {
+    **{f"{title}, at O1": with_apex(script, amp="apex-O1") for title, script in EVALUATED.items()},
+    "the best weights, loaded for a last evaluation, at O3": with_apex(
+        EVALUATED["the best weights, loaded for a last evaluation"], amp="apex-O3"
+    ),
     "a head that is not made, at O1": with_apex(BESIDE, amp="apex-O1"),
     "a head that is made, at O1": with_apex(replace(BESIDE, args=("--beside",)), amp="apex-O1"),
     "two models with one encoder, at O1": with_apex(ONE_ENCODER, amp="apex-O1"),

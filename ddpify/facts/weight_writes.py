@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ddpify.facts.collect import Facts
 from ddpify.facts.library import COLLECTIONS
-from ddpify.facts.model import Call, Stack, Store, Value
+from ddpify.facts.model import Call, Obj, Stack, Store, Value
 from ddpify.facts.operands import drawn_inside
 from ddpify.facts.runs import Run
 
@@ -41,16 +41,18 @@ def weight_writes(facts: Facts) -> list[Write]:
 
 
 class Weights:
-    """The weights of trained models, their gradients, and state dicts."""
+    """The weights of trained models, or of others, their gradients, and state dicts."""
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: Facts, models: frozenset[Obj] | None = None) -> None:
         self._run: Run = facts.after
         self._facts = facts
-        self._trained = facts.trained
+        self._models = facts.trained if models is None else models
 
     def stored(self, store: Store) -> Write | None:
         """The write that an assignment is, if it is one."""
         node = store.node
+        if _is_setting(store):
+            return None
         if (isinstance(node, ast.Attribute) and node.attr not in _OF_TENSORS) or not self.hold(
             store.receiver, isinstance(node, ast.Subscript)
         ):
@@ -80,7 +82,7 @@ class Weights:
         if value.batches():
             return False
         held = (o for o in self._run.unwrap(value) if getattr(o, "path", "") not in COLLECTIONS)
-        parts = self._run.part_of(held, self._trained)
+        parts = self._run.part_of(held, self._models)
         return parts or bool(value.of_kind("parameters")) or bool(of_state and value.of_kind("state"))
 
     def _is_gradient(self, function: ast.expr) -> bool:
@@ -89,6 +91,13 @@ class Weights:
             return False
         of = self._run.value(function.value.value)
         return of.scale != "sample" or not of.batches()
+
+
+def _is_setting(store: Store) -> bool:
+    """Whether an assignment is to a setting of an optimizer's group of parameters: `group["lr"] = 0.1`."""
+    key = store.node.slice if isinstance(store.node, ast.Subscript) else None
+    named = isinstance(key, ast.Constant) and isinstance(key.value, str)
+    return named and bool(store.receiver.of_kind("parameters")) and not store.receiver.of_kind("state")
 
 
 def drawn(run: Run, write: Write) -> Value:

@@ -1,7 +1,8 @@
 """Initialize the mixed precision of NVIDIA's apex.
 
 What it does: with `--amp apex-O0` to `apex-O3`, `amp.initialize` gets the models and optimizers as soon as all of them are made: before
-    checkpoints are loaded and before models are wrapped, whatever order the script had. Losses are scaled by DDP415.
+    checkpoints are loaded and before models are wrapped, whatever order the script had. Losses are scaled by DDP415. At O1, the casts
+    that apex keeps of weights are dropped where weights are written between two evaluations.
 Why: apex changes models and optimizers in place: what is made, wrapped or loaded before it is ready trains in another precision, or not
     at all.
 Safety: safe; numbers differ by what was asked for. MANUAL where amp would be initialised twice, where an optimizer is given a closure,
@@ -25,7 +26,7 @@ from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.model import batch_norm
-from ddpify.rules.precision import backward_optimizers, clipping, existing, region, scaler_update
+from ddpify.rules.precision import backward_optimizers, clipping, existing, region, scaler_update, stale_casts
 from ddpify.rules.precision.existing import Backward
 
 CODE = "DDP414"
@@ -74,6 +75,7 @@ IMPORT = "from apex import amp"
 _LATE = "these gradients are averaged by a call, after apex has looked for overflows: ranks could skip different steps"
 _OTHERS = "these gradients are averaged by a call, before apex at O2 copies them to the parameters that the optimizer moves"
 _SCALED = "with amp.scale_loss(loss, optimizer) as scaled_loss: scaled_loss.backward()"
+_STALE = "the next evaluation would go on with the casts that apex has kept of the weights before"
 _USE_TORCH = "use --amp torch or --amp torch-bf16"
 
 
@@ -90,6 +92,9 @@ def changes(context: Context) -> Iterator[Change | Finding]:
     losses = len({b.call.node for b in every})
     begin = InsertAfter(site.after, _begun(context, site, losses))
     yield Change(CODE, "amp is initialised once, before models are wrapped", context.tree.shown, site.after, (begin,), (IMPORT,))
+    for statement in stale_casts.statements(context, [b.call for b in every]) if context.options.level == "O1" else ():
+        edit = InsertAfter(statement, "amp._amp_state.handle._clear_cache()")
+        yield Change(CODE, _STALE, context.facts.tree_of(statement).shown, statement, (edit,), (IMPORT,))
 
 
 def wanted(context: Context) -> list[Backward]:

@@ -14,6 +14,7 @@ _LEVELS = {  # level: (patches torch, casts the model, master weights, loss scal
     "O2": (False, True, True, "dynamic"),
     "O3": (False, True, False, 1.0),
 }
+_amp_state = types.SimpleNamespace()  # its handle is there at level O1 alone
 _state = types.SimpleNamespace(done=False, enabled=True, scalers=[], optimizers=[], patches=False, masters=False)
 
 
@@ -91,6 +92,7 @@ def initialize(
         _process(optimizer)
     if _state.patches:
         utils.patch()
+        _amp_state.handle = types.SimpleNamespace(_clear_cache=utils.cache.clear)
     return models if optimizers is None else (models, optimizers)
 
 
