@@ -962,6 +962,36 @@ SCRIPTS |= {
         "a difference": "loss = (scores[1:] - kinds[1:]).pow(2).mean()",
     }.items()
 }
+_PICKED = """
+    import numpy as np
+
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.5)
+    k = 5
+    for epoch in range(2):
+        for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+            scores = net(rows)
+            each = F.cross_entropy(scores, kinds, reduction="none")
+            %s
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+    """
+SCRIPTS |= {
+    f"samples with small losses, {title}": Script(_PICKED % "\n            ".join(lines))
+    for title, lines in {
+        "by the first of their order": ("chosen = each.argsort()[:k]", "loss = F.cross_entropy(scores[chosen], kinds[chosen])"),
+        "by the last of their order": ("chosen = torch.argsort(-each)[-k:]", "loss = each[chosen].mean()"),
+        "by the places that a sort gives": ("_, order = torch.sort(each)", "chosen = order[:k]", "loss = each[chosen].sum() / k"),
+        "by an order of numpy": (
+            "order = np.argsort(each.detach().numpy())",
+            "chosen = order[: int(0.5 * len(order))].copy()",
+            "loss = F.cross_entropy(scores[chosen], kinds[chosen])",
+        ),
+        "by the places of the smallest": ("_, chosen = torch.topk(each, k, largest=False)", "loss = each[chosen].mean()"),
+        "in their order, and cut": ("sorted_losses, _ = each.sort()", "loss = sorted_losses[:k].mean()"),
+    }.items()
+}
 SCRIPTS["two inputs of a model, each sorted by lengths of its own"] = Script(
     """
     from torch.nn.utils.rnn import pack_padded_sequence

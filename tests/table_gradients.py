@@ -1676,3 +1676,22 @@ SCRIPTS["a penalty on the slope by real rows, of a network that may give its fea
             making.step()
     """
 )
+
+SCRIPTS["a parameter that is made, and given to the optimizer, after it"] = Script(
+    """
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+    body, head = nn.Linear(8, 4), nn.Linear(4, 2)
+    sgd = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=0.1)
+    centers = nn.Parameter(torch.randn(2, 4))
+    sgd.add_param_group({"params": [centers], "lr": 0.5})
+    for epoch in range(2):
+        for rows, kinds in loader:
+            inner = body(rows)
+            loss = F.cross_entropy(head(inner), kinds) + 0.1 * (inner - centers[kinds]).pow(2).sum(1).mean()
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+        print("centers %.5f" % centers.detach().abs().sum().item())
+    """,
+    same=("centers",),
+)

@@ -180,13 +180,22 @@ def _start(facts: Facts, optimizer: New, owner: Obj, step: Call) -> Start | None
 
 
 def _start_of_tensors(facts: Facts, optimizer: New, single: bool) -> Start | None:
-    """Where the tensors that an optimizer was given, or the `single` ones of them, are made the same: after the statement that makes it."""
+    """Where the tensors that an optimizer is given, or the `single` ones of them, are made the same: after it has them all."""
     if not facts.is_edited(optimizer.node):
         return None
     statement = facts.entry.statement(optimizer.node)
     if not isinstance(statement, (ast.Assign, ast.AnnAssign)):
         return None
-    return Start(statement, _tensors(facts, optimizer, statement, single), None)
+    return Start(_given_all(facts, optimizer, statement), _tensors(facts, optimizer, statement, single), None)
+
+
+def _given_all(facts: Facts, optimizer: New, statement: ast.stmt) -> ast.stmt:
+    """The statement beside the one that makes an optimizer after which it has all of its single tensors."""
+    run, tree = facts.before, facts.entry
+    added = {c.node for c in run.calls_named("add_param_group") if optimizer in c.receiver.objs}
+    nodes = added | {made.node for made in run.single_parameters(collect.optimizer_parameters(facts, optimizer))}
+    around = {up for n in nodes if n in tree.parent for up in (n, *tree.ancestors(n))}
+    return [s for s in tree.block(statement) if s is statement or (s in around and not isinstance(s, (ast.For, ast.While)))][-1]
 
 
 def _has_statistics(run: Run, owner: Obj) -> bool:

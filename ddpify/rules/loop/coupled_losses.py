@@ -90,7 +90,7 @@ def _by_some_calls(context: Context, node: ast.Call, rows: dict[ast.Call, list[a
     if not used or not all(context.facts.may_edit(n) and _called_by_all_ranks(context, n) for n in used) or _differentiates(run, used):
         return None
     calls = tuple(sorted(used, key=lambda n: (n.lineno, n.col_offset)))
-    parts = tuple(a for n in calls for a in rows[n])
+    parts = tuple(a for n in calls for a in rows[n] if not marked.value(a).of_kind("mark") & used)  # what they give is whole then
     graded = frozenset(a for n in calls for a in rows[n] if any(c.no_grad for c in run.calls(n)))
     edits = [Replace(a, _gathered(context, a, a in graded), (a,)) for a in parts]
     out = WholeBatchLoss(calls[0], tuple(edits), parts, graded)
