@@ -989,6 +989,16 @@ SCRIPTS |= {
             "loss = F.cross_entropy(scores[chosen], kinds[chosen])",
         ),
         "by the places of the smallest": ("_, chosen = torch.topk(each, k, largest=False)", "loss = each[chosen].mean()"),
+        "by Python's order": ("chosen = sorted(each, key=lambda v: v.item())", "loss = torch.stack(chosen).sort()[0][:k].mean()"),
+        "under one that Python's order has": (
+            "limit = sorted(each.tolist())[k]",
+            "chosen = each <= limit",
+            "loss = (each * chosen).sum() / chosen.sum()",
+        ),
+        "that lie near one another": (
+            "chosen = torch.stack(sorted(each, key=lambda v: v.item()))",
+            "loss = each.mean() + (chosen[1:] - chosen[:-1]).pow(2).sum()",
+        ),
         "in their order, and cut": ("sorted_losses, _ = each.sort()", "loss = sorted_losses[:k].mean()"),
     }.items()
 }

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ddpify.facts.model import NOTHING, Lit, Value
 from ddpify.facts.origins import Origin, without
 from ddpify.placement.shape import ROWS, Base, Shape
+from ddpify.records import replace
 
 if TYPE_CHECKING:
     from ddpify.facts.interpret.state import Interpreter
@@ -42,6 +43,14 @@ def _sorted(run: Interpreter, node: ast.AST, x: Value, dim: Value, several: bool
     marks = {Origin("restores", of) for of in before} if before else {Origin("ordered", sort), Origin("order", sort)}
     origins = without(x.origins, "order", "restores", *(["ordered"] if before else []))
     return Value(frozenset(), origins | marks, "sample", shape.resized()._replace(several=several))
+
+
+def sorted_rows(run: Interpreter, node: ast.AST, rows: Value) -> Value:
+    """What Python's `sorted` gives of the rows of a batch: the rows in another order; of what is no single number, nobody knows by what."""
+    found = _sorted(run, node, rows, NOTHING, several=False)
+    if found is None:
+        return Value(frozenset(), rows.origins, "other")
+    return replace(found, origins=without(found.origins, "order", "restores"))
 
 
 def put_in_order(rows: Value, index: Value) -> Value | None:

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ddpify.facts import tensors
+from ddpify.facts import orders, tensors
 from ddpify.facts.library.flow import texts_of
 from ddpify.facts.library.paths import COLLECTIONS, DICTS
 from ddpify.facts.library.row import Rule, Use
 from ddpify.facts.model import NOTHING, Lit, New, Obj, Tup, Value, join, just, origins_of
 from ddpify.facts.origins import only
 from ddpify.facts.tree import is_main_test
+from ddpify.placement.shape import ROWS
 
 if TYPE_CHECKING:
     from ddpify.facts.interpret.state import Interpreter
@@ -143,6 +144,19 @@ def passed_on(use: Use, path: str = "", values: Value | None = None) -> Value:
     obj, values = use.instance(path), use.argument(0, "iterable") if values is None else values
     use.run.memory[obj, "iterable"] = values
     return Value(frozenset((obj,)), frozenset() if values.objs else values.origins)
+
+
+def in_order(use: Use) -> Value:
+    """`sorted(values)`: a list; of the rows of a batch, rows in an order that all of them decide."""
+    rows = use.argument(0, "iterable")
+    found = orders.sorted_rows(use.run, use.node, rows) if rows.scale in ROWS and not rows.objs else None
+    return passed_on(use, "list") if found is None else found
+
+
+def some(use: Use) -> Value:
+    """`reversed(values)`, `itertools.islice(values, 3)`: of the rows of a batch, rows that stand beside others, or some of them."""
+    rows = use.argument(0, "iterable")
+    return passed_on(use) if rows.objs or rows.scale not in ROWS else Value(frozenset(), rows.origins, "other")
 
 
 def listed(use: Use) -> Value:
