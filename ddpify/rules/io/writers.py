@@ -1,8 +1,8 @@
 """Log metrics from rank 0 only.
 
-What it does: an object that writes events or talks to a board (a SummaryWriter, Visdom) is made on rank 0 and is None elsewhere, where
-    every use of it, wherever it is passed, is guarded. A run of wandb, neptune or comet whose settings all ranks read is opened on all,
-    and switched off on all but rank 0; then none of its calls needs a guard.
+What it does: an object that writes events, talks to a board (a SummaryWriter, Visdom) or is a database that is written to, is made on
+    rank 0 and is None elsewhere, where every use of it, wherever it is passed, is guarded. A run of wandb, neptune or comet whose
+    settings all ranks read is opened on all, and switched off on all but rank 0; then none of its calls needs a guard.
 Why: N ranks would write N event files and start N runs.
 Safety: MANUAL where other ranks read from the writer (`writer.log_dir`), or something else depends on whether there is one.
 References: https://docs.pytorch.org/docs/stable/tensorboard.html, https://docs.wandb.ai/ref/python/init/
