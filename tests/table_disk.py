@@ -469,6 +469,29 @@ SCRIPTS["a folder that is made, or emptied and made again, as a rank comes late"
     """,
     stand_ins={"slow.py": SLOW},
 )
+_FAKE_DIGITS = """
+import os
+
+import torch
+
+
+class FakeDigits(torch.utils.data.TensorDataset):
+    def __init__(self, root, download=False):
+        if download:
+            os.makedirs(root, exist_ok=True)
+        rows = torch.sin(torch.arange(320.0) ** 1.5).view(40, 8)
+        super().__init__(rows, (rows.sum(1) > 0).long())
+"""
+_SLOW_RETRIEVE = """
+import time
+
+
+def urlretrieve(url, name):
+    with open(name, "w") as file:
+        file.write("cat")
+        time.sleep(0.5)
+        file.write(" dog")
+"""
 SCRIPTS["a data set that is downloaded where its folder is not there, as a rank comes late"] = Script(
     """
     import slow
@@ -490,19 +513,7 @@ SCRIPTS["a data set that is downloaded where its folder is not there, as a rank 
     stand_ins={
         "slow.py": SLOW,
         "torchvision/__init__.py": "",
-        "torchvision/datasets.py": """
-import os
-
-import torch
-
-
-class FakeDigits(torch.utils.data.TensorDataset):
-    def __init__(self, root, download=False):
-        if download:
-            os.makedirs(root, exist_ok=True)
-        rows = torch.sin(torch.arange(320.0) ** 1.5).view(40, 8)
-        super().__init__(rows, (rows.sum(1) > 0).long())
-""",
+        "torchvision/datasets.py": _FAKE_DIGITS,
     },
 )
 SCRIPTS["files that packages fetch where they are not there"] = Script(
@@ -541,16 +552,67 @@ class Repo:
         "six/__init__.py": "",
         "six/moves/__init__.py": "",
         "six/moves/urllib/__init__.py": "",
-        "six/moves/urllib/request.py": """
-import time
+        "six/moves/urllib/request.py": _SLOW_RETRIEVE,
+    },
+)
+
+SCRIPTS["data sets that a library downloads, or a class of the project, by one function"] = Script(
+    """
+    from sets import data_set
+
+    digits = data_set("digits")
+    words = data_set("words")
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for (rows, kinds), (other, others) in zip(DataLoader(digits, batch_size=8), DataLoader(words, batch_size=8)):
+            optimizer.zero_grad()
+            loss = F.cross_entropy(net(rows), kinds) + F.cross_entropy(net(other), others)
+            loss.backward()
+            optimizer.step()
+    """,
+    files={
+        "sets.py": """
+import os
+
+import six.moves.urllib.request
+import torch
+from torch.utils.data import Dataset
+from torchvision import datasets
 
 
-def urlretrieve(url, name):
-    with open(name, "w") as file:
-        file.write("cat")
-        time.sleep(0.5)
-        file.write(" dog")
-""",
+class Words(Dataset):
+    def __init__(self, root):
+        self.name = os.path.join(root, "words.txt")
+        self.fetch()
+        rows = torch.cos(torch.arange(320.0) ** 1.5).view(40, 8)
+        self.rows, self.kinds = rows, (rows.sum(1) > 0).long() if open(self.name).read() == "cat dog" else None
+
+    def fetch(self):
+        os.makedirs(os.path.dirname(self.name), exist_ok=True)
+        if os.path.isfile(self.name):
+            return
+        six.moves.urllib.request.urlretrieve("https://example.com/words.txt", self.name)
+        print("done")
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, index):
+        return self.rows[index], self.kinds[index]
+
+
+def data_set(name):
+    return datasets.FakeDigits("digits", download=True) if name == "digits" else Words("texts")
+"""
+    },
+    stand_ins={
+        "torchvision/__init__.py": "",
+        "torchvision/datasets.py": _FAKE_DIGITS,
+        "six/__init__.py": "",
+        "six/moves/__init__.py": "",
+        "six/moves/urllib/__init__.py": "",
+        "six/moves/urllib/request.py": _SLOW_RETRIEVE,
     },
 )
 

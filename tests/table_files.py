@@ -4557,6 +4557,7 @@ def log(number):
 """
 SCRIPTS["numbers, shapes and entries that packages keep, by the names of what they are asked to do"] = Script(
     """
+    import argparse
     import subprocess
     import wave
     import xml.etree.ElementTree as ET
@@ -4564,6 +4565,10 @@ SCRIPTS["numbers, shapes and entries that packages keep, by the names of what th
     import keepers
     from keepers import Shape, Store
 
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--kind", default="txt")
+    kind = parser.parse_args().kind
+    folder = "shapes_" if kind == "txt" else "others_"
     store = Store()
     sink = keepers.TextWriter("texts.txt")
     model = nn.Linear(8, 2)
@@ -4580,6 +4585,8 @@ SCRIPTS["numbers, shapes and entries that packages keep, by the names of what th
         sink.put("epoch")
         Shape([1, 2]).export("shape.txt")
         Shape([1, 2]).to_filename(f"shape{epoch}.txt")
+        name = folder + str(epoch)
+        Shape([1, 2]).export(name + "." + kind)
         store.insert_one({"epoch": epoch, "loss": total})
         store.log("loss", total)
         keepers.report(total)

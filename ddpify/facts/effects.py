@@ -130,12 +130,15 @@ def _sends(call: Call) -> bool:
 
 def _undescribed(call: Call) -> bool:
     """Whether a method, or a function, of a package that nobody described is given something, and nothing of what is trained or loaded."""
+    given = (*call.args, *call.keywords.values())
+    return bool(given) and _of_undescribed(call) and all(v.scale is None and v.shape is None and not v.batches() for v in given)
+
+
+def _of_undescribed(call: Call) -> bool:
+    """Whether what is called is of a package that nobody described."""
     made = [o if isinstance(o, Ext) else maker(o) for o in call.func.objs]
     roots = {o.path.partition(".")[0] for o in made if isinstance(o, Ext) or (o is not None and o.cls is None)} - {""}
-    if not roots or roots & (rows.DESCRIBED | sys.stdlib_module_names | {"mpi4py"} | vars(builtins).keys()):
-        return False
-    given = (*call.args, *call.keywords.values())
-    return bool(given) and all(v.scale is None and v.shape is None and not v.batches() for v in given)
+    return bool(roots) and not roots & (rows.DESCRIBED | sys.stdlib_module_names | {"mpi4py"} | vars(builtins).keys())
 
 
 def only_draws(call: Call) -> bool:
@@ -265,12 +268,14 @@ class Effects:
                     yield obj
 
     def _may_log(self, call: Call) -> bool:
-        """Whether a call keeps a number, or asks something: that it did is known by its name, where nobody waits for what it gives."""
+        """Whether a call keeps or writes something, or asks for it: known by its name, where nobody waits for what it gives."""
         if call.func.paths() & rows.ASKS:
             return True
         given = (*call.args, *call.keywords.values())
-        models = any(self.facts.after.interpreter.is_module(o) for v in given for o in v.instances())
-        return rows.LOGS.match(call.method) is not None and not models and _undescribed(call) and not self._is_switched(call.func)
+        if self._is_switched(call.func) or any(self.facts.after.interpreter.is_module(o) for v in given for o in v.instances()):
+            return False
+        written = bool(given) and rows.WRITE_THEMSELVES.match(call.method) is not None and _of_library(call) and _of_undescribed(call)
+        return written or (rows.LOGS.match(call.method) is not None and _undescribed(call))
 
     def _unanswered(self, call: Call) -> bool:
         """Whether nobody waits for what a call gives, or for what the function gives that it is made in, and does nothing else."""

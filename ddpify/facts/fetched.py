@@ -15,7 +15,7 @@ CHECKING = frozenset(  # they look for themselves what is there
         *(f"torchvision.datasets.utils.download_{n}" for n in ("url", "and_extract_archive", "file_from_google_drive")),
     )
 )
-_FETCHES = frozenset(
+FETCHES = frozenset(
     """
         urllib.request.urlretrieve wget.download gdown.download gdown.download_folder gdown.cached_download shutil.unpack_archive
         torch.hub.download_url_to_file git.Repo.clone_from
@@ -28,7 +28,7 @@ _TOOLS = re.compile(r"\b(wget|curl|unzip|tar|gdown|gunzip|7z|git|kaggle|aria2c|g
 def fetches(call: Call) -> bool:
     """Whether a call fetches files from elsewhere or unpacks them."""
     paths = call.func.paths()
-    if paths & (_FETCHES | CHECKING) or (call.method == "extractall" and isinstance(call.node.func, ast.Attribute)):
+    if paths & (FETCHES | CHECKING) or (call.method == "extractall" and isinstance(call.node.func, ast.Attribute)):
         return True
     return any(p.startswith(_SHELLS) for p in paths) and any(_TOOLS.search(text) for text in _command_texts(call))
 

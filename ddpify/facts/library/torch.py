@@ -78,7 +78,7 @@ def _computed_in_parts(use: Use) -> Value:
 
 def _of_weights(use: Use) -> Value:
     """`Embedding.from_pretrained(weights)`: a layer of the class."""
-    return just(use.instance(use.name.removesuffix(".from_pretrained")))
+    return just(use.instance(use.path.removesuffix(".from_pretrained")))
 
 
 def _parameter(use: Use) -> Value:

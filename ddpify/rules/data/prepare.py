@@ -15,9 +15,9 @@ from collections.abc import Iterator
 
 from ddpify.edits import InsertAfter, Under
 from ddpify.facts import disk
-from ddpify.facts.barriers import waits
+from ddpify.facts.barriers import one_rank_ahead, waits
 from ddpify.facts.disk import Paths, Touch
-from ddpify.facts.fetched import CHECKING, fetches
+from ddpify.facts.fetched import CHECKING, FETCHES, fetches
 from ddpify.facts.library.effects import HANDLERS
 from ddpify.facts.model import Call, Class, Func, Obj
 from ddpify.facts.tree import inside, walk
@@ -125,8 +125,11 @@ def _find_preparation(context: Context) -> Preparation:
     downloading = statements(context)
     out = Preparation(context, _looking_first(context, [*waiting, *downloading]), waiting=waiting, downloading=downloading)
     for call in context.facts.after.trace.calls:
-        if fetches(call) and not out.covers(call) and context.facts.is_edited(call.node) and not guards_of(context).guarded(call.node):
-            _place_fetch(context, call, out)
+        if fetches(call) and not out.in_turns(call) and not guards_of(context).guarded(call.node):
+            if context.facts.is_edited(call.node):
+                _place_fetch(context, call, out)
+            else:
+                _place_leading(context, call, out)
     return out
 
 
@@ -146,13 +149,28 @@ def _looking_first(context: Context, waiting: list[ast.stmt]) -> list[ast.stmt]:
 def _place_fetch(context: Context, call: Call, out: Preparation) -> None:
     """Add a call that fetches or unpacks files to what prepares them: under which guard its statement goes, if it can."""
     statement, alone = context.tree.statement(call.node), _acting(context, call)
-    if any(isinstance(up, ast.If) and tests_existence(context, up.test) for up in context.tree.path(statement)):
+    within, also_in_turns = context.tree.function(statement), any(out.in_turns(c) for c in context.facts.after.calls(call.node))
+    returned = isinstance(within, ast.FunctionDef) and _returns_early(context, within)
+    if also_in_turns or returned or any(isinstance(up, ast.If) and tests_existence(context, up.test) for up in context.tree.path(statement)):
         out.fetched.append(call)  # a rank may ask when another has the files, and would not come to the barrier
     elif alone is not None and not guards_of(context).guarded(alone):
         out.alone += [alone] if alone not in out.alone else []
     elif call.func.paths() & CHECKING and _free(context, statement, calls_under(context, statement)):
         out.once_per_node.append(statement)
     else:
+        out.fetched.append(call)
+
+
+def _place_leading(context: Context, call: Call, out: Preparation) -> None:
+    """Add the statement that leads to a call which fetches or unpacks files in another module, which is not edited."""
+    tree, way = context.tree, [n for n in call.stack if context.facts.is_edited(n)]
+    if not way or any(one_rank_ahead(context.facts.after, tree, n) or guards_of(context).guarded(n) for n in way):
+        return
+    statement = tree.statement(way[-1])
+    simple = isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Expr))
+    if simple and _free(context, statement, calls_under(context, statement)):
+        out.once_per_node += [s for s in in_turns(context, statement) if s not in out.once_per_node]
+    elif call.func.paths() & FETCHES:
         out.fetched.append(call)
 
 

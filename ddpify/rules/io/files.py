@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import Replace, SetArgument, Under
 from ddpify.facts.disk import to_nowhere
+from ddpify.facts.library import COLLECTIONS
 from ddpify.facts.model import Class, Func, Lit, Value
 from ddpify.facts.tree import walk
 from ddpify.rules.base import Change, Example, Finding, Proof
@@ -194,9 +195,10 @@ def _is_applied_to_loaded(context: Context, node: ast.Call, methods: frozenset[s
 
 
 def _is_loaded(context: Context, value: Value, node: ast.Call) -> bool:
-    """Whether a value is what a call has loaded, or a part of it."""
-    roots = (root for o in value.objs for root in context.facts.after.roots(o))
-    return any(getattr(root, "node", None) is node for root in roots)
+    """Whether a value is what a call has loaded, or a part of it, or holds such parts."""
+    run = context.facts.after
+    held = (v for o in value.instances() if o.path in COLLECTIONS for v in run.of(o).values())
+    return any(getattr(root, "node", None) is node for v in (value, *held) for o in v.objs for root in run.roots(o))
 
 
 def _may_be_there(context: Context, node: ast.Call) -> bool:

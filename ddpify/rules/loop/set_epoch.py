@@ -414,7 +414,7 @@ def _named(feed: _Feed, place: ast.stmt, made: ast.AST) -> Change | None:
     epoch = _epoch(context, feed.training, place)
     if not epoch or not isinstance(made, ast.expr):
         return None
-    name = FreshName(("loader", "train_loader", "train_batches"), place, context.tree.function(place))
+    name = FreshName(("loader", "train_loader", "train_batches"), made, context.tree.function(place))
     code = f"{name} = {{0}}\n{name}.{epoch_of(context, feed.loader)}.set_epoch({epoch})"
     edits = (InsertBefore(place, code, (made,), (name,)), Replace(made, str(name)))
     return Change(CODE, _WHY, context.tree.shown, place, edits, discharges=(feed.obligation,))

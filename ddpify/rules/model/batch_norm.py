@@ -18,6 +18,7 @@ from ddpify.rules.context import Context
 
 CODE = "DDP201"
 _NORMS = ("torch.nn.BatchNorm", "torch.nn.LazyBatchNorm", "torch.nn.modules.batchnorm.")
+_NO_MODULES = ("torch.device", "torch.optim.", "torch.utils.data.", "torch.amp.", "torch.cuda.", "torch.distributions.")
 # the models of torchvision and timm that have none
 _WITHOUT = ("vit", "swin", "convnext", "alexnet", "vgg", "squeezenet", "deit", "beit", "mixer", "cait")
 
@@ -248,7 +249,7 @@ def _branches(context: Context, node: ast.AST) -> Iterator[tuple[ast.AST, str]]:
 
 
 def _is_setting(context: Context, obj: Obj) -> bool:
-    """Whether an object is no module: a device, an optimizer, of an own class that is none, made by the standard library, or a part.
+    """Whether an object is no module: a device, an optimizer, a schedule, of an own class that is none, made by the standard library, or a part.
 
     What the standard library unpickles, copies or imports may be anything.
     """
@@ -257,7 +258,7 @@ def _is_setting(context: Context, obj: Obj) -> bool:
         return isinstance(obj, New) and not context.facts.after.interpreter.is_module(obj)
     root = obj.path.partition(".")[0]
     standard = root in sys.stdlib_module_names and root not in ("pickle", "copy", "importlib", "functools")
-    return standard or obj.path == "torch.device" or context.facts.after.is_optimizer(obj)
+    return standard or obj.path.startswith(_NO_MODULES) or context.facts.after.is_optimizer(obj)
 
 
 def _modules_of(context: Context, objs: Iterable[Obj]) -> Iterator[New | Part]:
