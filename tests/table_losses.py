@@ -3865,3 +3865,35 @@ SCRIPTS["a model that computes its loss of the targets that count, in training a
     """,
     same=("total",),
 )
+
+SCRIPTS["a model of a package that gives its loss alone"] = Script(
+    """
+    from pytorch_pretrained_bert import BertForTokenClassification
+
+    words, kinds = (x[:40, :5].abs() * 4).long(), (x[:40, :5] > 0).long()
+    model = BertForTokenClassification()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    loader = DataLoader(TensorDataset(words, kinds), batch_size=8, shuffle=True)
+    for epoch in range(3):
+        for tokens, labels in loader:
+            optimizer.zero_grad()
+            loss = model(tokens, attention_mask=tokens.gt(0), labels=labels)
+            loss.backward()
+            optimizer.step()
+    """,
+    told=("DDP402",),
+    stand_ins={
+        "pytorch_pretrained_bert.py": """
+import torch
+
+
+class BertForTokenClassification(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scores = torch.nn.Embedding(40, 2)
+
+    def forward(self, tokens, attention_mask, labels):
+        return torch.nn.functional.cross_entropy(self.scores(tokens)[attention_mask], labels[attention_mask])
+"""
+    },
+)

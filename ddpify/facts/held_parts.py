@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from ddpify.facts import library
+from ddpify.facts.library.transformers import LANGUAGE_MODELS
 from ddpify.facts.model import NOTHING, Lit, New, Obj, Part, Tup, Value
 from ddpify.facts.runs import Run
 
@@ -18,7 +19,7 @@ def is_library_model(obj: Obj) -> bool:
     if not isinstance(obj, New) or obj.cls is not None:
         return False
     root, _, rest = obj.path.partition(".")
-    if root == "transformers":
+    if root in LANGUAGE_MODELS:
         return ("Model" in rest or "For" in rest) and not rest.partition(".")[0].endswith(("Config", "Tokenizer", "Processor"))
     return (root == "torchvision" and rest.startswith("models.")) or root in ("timm", "segmentation_models_pytorch", "efficientnet_pytorch")
 

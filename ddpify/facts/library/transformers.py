@@ -15,6 +15,7 @@ from ddpify.facts.origins import Origin, without
 from ddpify.facts.tree import same
 from ddpify.placement.shape import Scale, Shape
 
+LANGUAGE_MODELS = ("transformers", "pytorch_transformers", "pytorch_pretrained_bert")  # the package, and what it was called before
 _VALID = "({0} != -100).sum()"
 _NEXT = "({0}[:, 1:] != -100).sum()"  # each token is predicted from those before it: the first has none
 

@@ -151,7 +151,11 @@ def _place_fetch(context: Context, call: Call, out: Preparation) -> None:
     statement, alone = context.tree.statement(call.node), _acting(context, call)
     within, also_in_turns = context.tree.function(statement), any(out.in_turns(c) for c in context.facts.after.calls(call.node))
     returned = isinstance(within, ast.FunctionDef) and _returns_early(context, within)
-    if also_in_turns or returned or any(isinstance(up, ast.If) and tests_existence(context, up.test) for up in context.tree.path(statement)):
+    if (
+        also_in_turns
+        or returned
+        or any(isinstance(up, ast.If) and tests_existence(context, up.test) for up in context.tree.path(statement))
+    ):
         out.fetched.append(call)  # a rank may ask when another has the files, and would not come to the barrier
     elif alone is not None and not guards_of(context).guarded(alone):
         out.alone += [alone] if alone not in out.alone else []

@@ -21,8 +21,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from ddpify.edits import Edit, FreshName, Replace, escaped
 from ddpify.facts import library, orders
 from ddpify.facts.assumed import AS_WRITTEN, BY_ALL_RANKS, BY_RANK_ZERO, GIVEN, IN_PARTS, SEVERAL_IN_PARTS, SHARE, AssumedEdits
+from ddpify.facts.held_parts import is_library_model
 from ddpify.facts.interpret.collated import is_foreign
 from ddpify.facts.library.flow import with_entries
+from ddpify.facts.library.transformers import LANGUAGE_MODELS
 from ddpify.facts.model import Call, Class, Func, Lit, New, Part, Tup, Value
 from ddpify.facts.runs import Run
 from ddpify.facts.tree import arguments, names_stored, walk
@@ -80,6 +82,7 @@ _OF_ONE_SEQUENCE = frozenset(
     f"torch.nn.{name}"
     for name in "RNN LSTM GRU Transformer TransformerEncoder TransformerEncoderLayer TransformerDecoder MultiheadAttention".split()
 )
+_LABELS = frozenset(("label", "labels", "target", "targets"))  # given to a library's model, which then may give its loss
 _MADE_OF_ROWS = ("other", "chosen")  # of which the next run tells whether a model can run on parts of them
 _MOVES = frozenset("to cuda cpu float double half long contiguous detach requires_grad_ type".split())
 _READ = {
@@ -129,7 +132,8 @@ def _needs_all_rows(context: Context) -> bool:
     return (
         bool(facts.trained_methods)
         or any("torch.autograd.grad" in c.func.paths() or c.func.paths() & IN_THREADS for c in run.trace.calls)
-        or any(o.path.startswith("transformers.") for o in facts.trained if isinstance(o, New))  # it gives an object, with a loss in it
+        or any(o.path.partition(".")[0] in LANGUAGE_MODELS for o in facts.trained if isinstance(o, New))  # it gives its loss, or holds it
+        or any(c.keywords.keys() & _LABELS and any(map(is_library_model, c.func.instances())) for c in run.trace.calls)
         or any(run.interpreter.is_a(o, *_GRAPHS) for o in facts.loaders)  # a batch of graphs is one graph
         or _reads_gradients(context)
         or _asks_for_class(run)

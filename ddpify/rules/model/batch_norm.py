@@ -11,6 +11,7 @@ from ddpify.edits import Replace
 from ddpify.facts import library
 from ddpify.facts.collect import TrainedModel
 from ddpify.facts.held_parts import is_library_model
+from ddpify.facts.library.transformers import LANGUAGE_MODELS
 from ddpify.facts.model import NOTHING, Lit, New, Obj, Part, Store, outermost
 from ddpify.facts.tree import calls_in, same
 from ddpify.rules.base import Change, Finding, Safety
@@ -164,16 +165,16 @@ def _may_be_normed(context: Context, obj: New | Part) -> bool:
 def _batch_normed(context: Context, obj: Obj) -> bool:
     """Whether a library's model, or the one that something is a part of, may hold batch norm, by its name."""
     path = str(getattr(outermost(obj), "path", ""))
-    library, name = path.partition(".")[0], path.rpartition(".")[2].lower()
-    if library in ("transformers", "pytorch_transformers", "pytorch_pretrained_bert"):
+    package, name = path.partition(".")[0], path.rpartition(".")[2].lower()
+    if package in LANGUAGE_MODELS:
         return any(n in name for n in ("resnet", "mobilenet", "regnet", "levit", "efficientnet", "mobilevit"))
-    if library == "einops":
+    if package == "einops":
         return False
-    if library == "timm" and isinstance(obj, New):
+    if package == "timm" and isinstance(obj, New):
         calls = context.facts.after.calls(obj.node)
         asked = {str(o.value).lower() for c in calls for v in (c.argument(0, "model_name"),) if v for o in v.objs if isinstance(o, Lit)}
         return not asked or not all(n.startswith(_WITHOUT) for n in asked)
-    return library != "torchvision" or not name.startswith(_WITHOUT) or name.endswith("_bn")
+    return package != "torchvision" or not name.startswith(_WITHOUT) or name.endswith("_bn")
 
 
 def sync(context: Context, model: TrainedModel) -> bool:
@@ -249,7 +250,7 @@ def _branches(context: Context, node: ast.AST) -> Iterator[tuple[ast.AST, str]]:
 
 
 def _is_setting(context: Context, obj: Obj) -> bool:
-    """Whether an object is no module: a device, an optimizer, a schedule, of an own class that is none, made by the standard library, or a part.
+    """Whether an object is no module: a device, an optimizer, a loader, of an own class that is none, of the standard library, or a part.
 
     What the standard library unpickles, copies or imports may be anything.
     """
