@@ -474,6 +474,7 @@ SCRIPTS |= on_three(
             same=("rate",),
         ),
         "a plateau of the loss of each batch": Script(_SETTINGS.format(set="plateau.step(loss.item())"), same=("rate",)),
+        "a plateau of the loss of each batch, by name": Script(_SETTINGS.format(set="plateau.step(metrics=loss.item())"), same=("rate",)),
     },
     rows=36,
 )
@@ -492,6 +493,7 @@ SCRIPTS |= {
     for what, text in {
         "a rate": 'optimizer.param_groups[0]["lr"] = 0.1 * {}',
         "a plateau": "plateau.step({})",
+        "a plateau, by name,": "plateau.step(epoch=None, metrics={})",
         "gradients clipped": "nn.utils.clip_grad_norm_(model.parameters(), {})",
     }.items()
 }

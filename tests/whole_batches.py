@@ -83,6 +83,7 @@ WHOLE = frozenset(
         "a package's loss of labels in a list and in an array",
         "a partial loader",
         "a plateau by the largest output",
+        "a plateau, by name, by the largest output",
         "a rate by the largest output",
         "a row of what was repeated is changed, of which a batch takes as many as it has",
         "a running total in a file while it grows",

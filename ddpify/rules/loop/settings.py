@@ -122,14 +122,13 @@ def _schedulers(context: Context) -> Iterator[Change | Finding]:
     """The metrics that schedulers are given."""
     run, seen = context.facts.after, set[ast.AST]()
     for call in run.trace.calls:
-        if call.method != "step" or not call.args or call.node in seen or not _is_scheduler(call):
+        value, metric = call.argument(0, "metrics"), argument(call.node, 0, "metrics")
+        if call.method != "step" or value is None or call.node in seen or not _is_scheduler(call):
             continue
         seen.add(call.node)
-        value, names = call.args[0], unknown.names(context, call.args[0])
-        owned = context.differs(value)
-        if not call.node.args or not (evaluated(value) or owned):
+        names, owned = unknown.names(context, value), context.differs(value)
+        if metric is None or not (evaluated(value) or owned):
             continue
-        metric = call.node.args[0]
         if not context.facts.is_edited(call.node) or (owned and not names):
             why = "the learning rate would follow a value that differs between ranks: the ranks' parameters drift apart"
             yield _reduced(context, metric) or context.manual(CODE, call.node, why, _averaged(metric))
