@@ -616,6 +616,39 @@ def data_set(name):
     },
 )
 
+SCRIPTS["a folder that another module makes, of which the files are listed"] = Script(
+    """
+    from folders import make
+
+    make("states")
+    names = sorted(os.listdir("states"))
+    net = nn.Linear(8, 2)
+    if names:
+        net.load_state_dict(torch.load(os.path.join("states", names[-1])))
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+            sgd.zero_grad()
+            F.cross_entropy(net(rows), kinds).backward()
+            sgd.step()
+        torch.save(net.state_dict(), os.path.join("states", f"{epoch}.pt"))
+    print("states", names)
+    """,
+    same=("states",),
+    files={
+        "folders.py": """
+import os
+import time
+
+
+def make(path):
+    time.sleep(0.5)
+    if not os.path.exists(path):
+        os.makedirs(path)
+"""
+    },
+)
+
 SCRIPTS["a number after those of the folders that are there, found by the module for its main block"] = Script(
     """
     import glob

@@ -174,17 +174,22 @@ _READERS = frozenset("load open imread fromfile memmap File dcmread VideoReader 
 
 @dataclass(frozen=True, eq=False)
 class _Files:
-    """What a script does to files, in its order; what rank 0 does to them alone; and the barriers that it has."""
+    """What a script does to files, in its order; what rank 0 does to them alone, which folders it makes; and the barriers it has."""
 
     context: Context
     paths: Paths
     touched: list[Touch]
     alone: list[Touch]
+    made: list[Touch]
     barriers: list[Call]
 
     def awaited(self, touch: Touch) -> list[Touch]:
         """What rank 0 alone does before something that depends on it."""
-        before = (t for t in self.alone if _waits(touch, t) and t.call.order < touch.call.last and _paths_overlap(self.paths, t, touch))
+        before = (
+            t
+            for t in (*self.alone, *self.made)
+            if _waits(touch, t) and t.call.order < touch.call.last and _paths_overlap(self.paths, t, touch)
+        )
         return [t for t in before if not _in_other_branch(self.context, t.call, touch.call)]
 
 
@@ -192,8 +197,9 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """A barrier between what rank 0 does to a file and what all ranks then do with it."""
     touched = disk.touched(context.facts.after)
     alone = [t for t in touched if t.kind in ("write", "remove") and _by_rank_zero(context, t)]
+    made = [t for t in touched if t.kind == "make" and _by_rank_zero(context, t)]
     touched = sorted([*touched, *disk.handed(context.facts.after)], key=lambda t: t.call.order) if alone else touched
-    files = _Files(context, Paths(context.facts), touched, alone, context.facts.after.calls_of("torch.distributed.barrier"))
+    files = _Files(context, Paths(context.facts), touched, alone, made, context.facts.after.calls_of("torch.distributed.barrier"))
     placed: dict[ast.stmt, list[int]] = {}
     yield from _before_reads(context, files, placed)
     for touch in touched:
@@ -502,12 +508,16 @@ def _by_all(context: Context, touch: Touch) -> bool:
 
 def _waits(touch: Touch, earlier: Touch) -> bool:
     """Whether something done to a file depends on what was done before."""
+    if earlier.kind == "make":
+        return touch.kind == "list"
     return touch.kind == "make" if earlier.kind == "remove" else touch.kind in ("read", "look", "list", "handed")
 
 
 def _paths_overlap(paths: Paths, earlier: Touch, touch: Touch) -> bool:
     """Whether two paths may be one, or one the other's folder where that counts."""
     one, two = paths.of(earlier), paths.of(touch)
+    if earlier.kind == "make":
+        return not (one & two).isdisjoint(one - {disk.ANY})
     if earlier.kind == "remove":
         return earlier.call.func.paths() == {"shutil.rmtree"} and disk.may_hold(one, two)
     if touch.kind == "handed":
