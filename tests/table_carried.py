@@ -600,3 +600,48 @@ SCRIPTS |= {
         told=("DDP404",),
     ),
 }
+
+SCRIPTS["a model that a base class makes anew and moves, for each of several trainings"] = Script(
+    """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.Sequential(nn.Linear(8, 4), nn.Tanh())
+            self.last = nn.Linear(4, 2)
+
+        def forward(self, rows):
+            return self.last(self.inner(rows))
+
+
+    class Base:
+        def __init__(self):
+            self.model = self.build().to("cpu")
+
+
+    class Study(Base):
+        def build(self):
+            return Net().double().float()
+
+        def fit(self, loader):
+            sgd = torch.optim.SGD(self.model.parameters(), lr=0.1)
+            for epoch in range(2):
+                for rows, kinds in loader:
+                    loss = F.cross_entropy(self.model(rows), kinds)
+                    sgd.zero_grad()
+                    loss.backward()
+                    sgd.step()
+                self.check(loader)
+
+        def check(self, loader):
+            with torch.no_grad():
+                print("lost", "%.5f" % F.cross_entropy(self.model(x), y).item())
+
+
+    torch.manual_seed(3)
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+    for number in range(2):
+        study = Study()
+        study.fit(loader)
+    """,
+    same=("lost",),
+)
