@@ -3336,3 +3336,38 @@ SCRIPTS |= {
         same=("loss",),
     ),
 }
+
+SCRIPTS |= {
+    f"weights that {who} keeps within bounds after each step": Script(
+        f"""
+        class Bounds:
+            def __init__(self, low, high):
+                self.low, self.high = low, high
+
+            def __call__(self, module):
+                if hasattr(module, "weight"):
+                    weight = module.weight.data
+                    weight = weight.clamp(self.low, self.high)
+                    module.weight.data = weight
+
+
+        def bound(module):
+            if isinstance(module, nn.Linear):
+                module.weight.data.clamp_(-0.05, 0.05)
+
+
+        net = nn.Sequential(nn.Linear(8, 4), nn.Tanh(), nn.Linear(4, 2))
+        bounds = Bounds(-0.05, 0.05)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        for epoch in range(3):
+            for rows, kinds in loader:
+                loss = F.cross_entropy(net(rows), kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+                net.apply({given})
+        """
+    )
+    for who, given in {"a function": "bound", "an object that is called": "bounds"}.items()
+}

@@ -72,8 +72,10 @@ def _initialised(context: Context, training: frozenset[ast.AST]) -> Iterator[_Re
     for call in facts.after.trace.calls:
         if call.method != "apply" or facts.wrapped(call.receiver) is False:
             continue
+        if initialised_again.only_settings(context, call) or initialised_again.keeps_alike(context, call):
+            continue
         if any(loop.node in training for loop in call.loops) or _trained_before(context, call):
-            yield from [] if initialised_again.only_settings(context, call) else [(call.node, _REINITIALISED, "", ())]
+            yield call.node, _REINITIALISED, "", ()
 
 
 def _changed_by_calls(context: Context, training: frozenset[ast.AST]) -> Iterator[_Report]:
@@ -93,7 +95,9 @@ def _own_parameters(context: Context, call: Call, inside: bool) -> str:
         return _REINITIALISED
     if _is_lazy(call):
         return "a lazy layer has no parameters yet when the model is wrapped: DDP fails"
-    if (call.method == "apply" and initialised_again.only_settings(context, call)) or initialised_again.draws_nothing(context, call):
+    if call.method == "apply" and (initialised_again.only_settings(context, call) or initialised_again.keeps_alike(context, call)):
+        return ""
+    if initialised_again.draws_nothing(context, call):
         return ""
     if call.method in _FILLING or any(p.startswith("torch.nn.init.") for p in call.func.paths()):
         followed = bool(call.func.objs) and all(isinstance(o, Func) for o in call.func.objs)  # what it fills, it fills by calls of its own

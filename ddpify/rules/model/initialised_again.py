@@ -9,6 +9,7 @@ from ddpify.edits import InsertAfter
 from ddpify.facts import library
 from ddpify.facts.collect import TrainedModel
 from ddpify.facts.model import Call, Func, in_common
+from ddpify.facts.runs import Run
 from ddpify.facts.tree import Tree, last_name, same, walk
 from ddpify.facts.wrap_places import is_all, statements_between, targets
 from ddpify.rules.base import Change, Finding
@@ -19,6 +20,12 @@ CODE = "DDP201"
 
 _ASKING = frozenset("isinstance issubclass hasattr getattr type len str print find startswith endswith lower train eval".split())
 _LAYERS = frozenset("parameters named_parameters modules named_modules children named_children size dim numel sqrt".split())
+_COMPUTING = _LAYERS | frozenset(
+    """
+        clamp clamp_ clamp_min clamp_min_ clamp_max clamp_max_ clip clip_ abs sign norm renorm renorm_ normalize mean std sum detach clone
+        mul mul_ div div_ add add_ sub sub_ fill_ zero_ view reshape expand_as no_grad
+    """.split()
+)  # what draws nothing, of weights
 _NUMBERS = frozenset("momentum inplace eps p negative_slope training track_running_stats".split())  # of layers, none a weight
 _SAME = tuple(f"torch.nn.init.{name}_" for name in ("zeros", "ones", "constant", "eye", "dirac"))  # on all ranks: nothing is drawn
 
@@ -40,7 +47,21 @@ def broadcasts(context: Context, nodes: Iterable[ast.AST]) -> Iterator[Change | 
 
 def only_settings(context: Context, call: Call) -> bool:
     """Whether `model.apply(function)` only asks what each layer is and sets its numbers: `layer.momentum = 0.1`, `layer.eval()`."""
-    return all(not called and not others for called, others in _bodies(context, call)) and bool(_given(call))
+    return all(not called and not others for called, others in _bodies(context, call)) and bool(_given(context.facts.after, call))
+
+
+def keeps_alike(context: Context, call: Call) -> bool:
+    """Whether `model.apply(function)` computes the new weights of those that are there: they stay the same on all ranks."""
+    run = context.facts.after
+    computed = [c for calls, _ in _bodies(context, call) for c in calls]
+    read = [n for f in _given(run, call) if f is not None for n in walk(f) if isinstance(n, (ast.Name, ast.Attribute))]
+    return bool(computed) and all(_computes(context, c) for c in computed) and not any(context.differs(run.value(n)) for n in read)
+
+
+def _computes(context: Context, node: ast.Call) -> bool:
+    """Whether a call in such a function makes of equal tensors equal ones."""
+    path = context.library_path(context.facts.tree_of(node).name, node.func)
+    return last_name(node.func) in _COMPUTING or path in _SAME or path.startswith("math.")
 
 
 def draws_nothing(context: Context, call: Call) -> bool:
@@ -49,14 +70,18 @@ def draws_nothing(context: Context, call: Call) -> bool:
     return constant and not has_own_test(context, call) and not any(context.differs(v) for v in (*call.args[1:], *call.keywords.values()))
 
 
-def _given(call: Call) -> list[ast.AST | None]:
-    """The functions that `model.apply(function)` calls; None for one that is not known."""
-    return [o.node if isinstance(o, Func) else None for value in call.args[:1] for o in value.objs]
+def _given(run: Run, call: Call) -> list[ast.AST | None]:
+    """The functions that `model.apply(function)` calls, or the method by which an object is called; None for one that is not known."""
+    out: list[ast.AST | None] = []
+    for obj in (o for value in call.args[:1] for o in value.objs):
+        functions = [obj] if isinstance(obj, Func) else run.methods(obj, "__call__")
+        out += [f.node for f in functions] or [None]
+    return out
 
 
 def _bodies(context: Context, call: Call) -> Iterator[tuple[list[ast.Call], list[ast.AST]]]:
     """What each function that `model.apply(function)` calls does besides asking and setting numbers: its calls, and what it stores."""
-    todo, seen = _given(call), set[ast.AST | None]()
+    todo, seen = _given(context.facts.after, call), set[ast.AST | None]()
     while todo:
         function = todo.pop()
         if function is None:
