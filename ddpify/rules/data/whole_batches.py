@@ -123,7 +123,9 @@ def assumed(context: Context, found: Iterable[Change | Finding]) -> AssumedEdits
     editable = all(isinstance(o, New) and isinstance(o.node, ast.Call) and facts.may_edit(o.node) for o in loaders)
     training = {o.node for o in facts.loaders}  # a call may make loaders that do not train, too
     by = {o.node: BY_ALL_RANKS if o.node in training else BY_RANK_ZERO for o in loaders}
-    return AssumedEdits(read_whole=by, redistributed=parts) if parts and editable else None
+    taken = {o for tree in facts.trees.values() for n in tree.of(ast.Subscript) for o in run.value(n.value).instances()}
+    listed = any(o.node in by for o in taken)  # a list of batches, of which some are taken or set
+    return AssumedEdits(read_whole=by, redistributed=parts) if parts and editable and not listed else None
 
 
 def _needs_all_rows(context: Context) -> bool:
