@@ -208,39 +208,6 @@ def test_an_order_shuffled_for_each_row_is_noise_and_not_shared(tmp_path: Path) 
     assert "same_on_all_ranks" not in done.code
 
 
-_STUDIES = """
-    class Study:
-        def __init__(self):
-            self.model = self.build().to("cpu")
-
-        def build(self):
-            return nn.Sequential(nn.Linear(8, 4), nn.Tanh(), nn.Linear(4, 2)).float()
-
-        def fit(self, loader):
-            optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
-            for rows, kinds in loader:
-                loss = F.cross_entropy(self.model(rows), kinds)
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
-            with torch.no_grad():
-                print(F.cross_entropy(self.model(x), y).item())
-
-
-    torch.manual_seed(3)
-    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
-    for number in range(2):
-        Study().fit(loader)
-"""
-
-
-def test_what_is_wrapped_as_it_is_made_anew_is_not_drawn_alike_too(tmp_path: Path) -> None:
-    done = converted(Script(_STUDIES), tmp_path)
-    assert done.exit_code == 0
-    assert "DistributedDataParallel(" in done.code
-    assert "drawn_by_rank_zero" not in done.code
-
-
 def _seen(folder: Path) -> dict[str, list[list[float]]]:
     return {file.name: [ast.literal_eval(line) for line in file.read_text().splitlines()] for file in folder.iterdir()}
 

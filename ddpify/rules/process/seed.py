@@ -19,7 +19,7 @@ from collections.abc import Container, Iterator
 from ddpify.edits import InsertBefore, Replace
 from ddpify.facts import batch_source, library
 from ddpify.facts.model import NOTHING, Call, New, Obj, Part
-from ddpify.facts.tree import inside, is_main, is_main_test, walk
+from ddpify.facts.tree import inside, is_main, is_main_test
 from ddpify.records import dataclass
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
@@ -298,8 +298,7 @@ def _is_broadcast(context: Context, obj: New, order: int) -> bool:
     run = context.facts.after
     made = max((call.order for call in run.calls(obj.node) if call.order < order), default=-1)
     for wrapper in {o for call in run.trace.calls for o in call.func.objs if isinstance(o, New) and o.path in library.DDPS}:
-        parts = walk(wrapper.node) if isinstance(wrapper.node, ast.stmt) else [wrapper.node]  # it is wrapped as the statement ends
-        wraps = any(made <= call.order < order for node in parts for call in run.calls(node))
+        wraps = any(made < call.order < order for call in run.calls(wrapper.node))
         if wraps and run.part_of((obj,), run.attribute(wrapper, "module").objs):
             return True
     return obj.path in library.DDPS
