@@ -2804,6 +2804,14 @@ SCRIPTS: dict[str, Script] = {
             ("in a generator over phases", 'loader, check, test = tuple(make(phase) for phase in ("train", "val", "test"))'),
             ("in a list over phases", 'loader, check, test = [make(p, size=4 if p == "test" else 6) for p in ["train", "val", "test"]]'),
             (
+                "by a partial call",
+                """
+                from functools import partial
+                make = partial(DataLoader, batch_size=6, num_workers=0, drop_last=True)
+                loader, check, test = make(part("train"), shuffle=True), make(part("val"), batch_size=4), make(part("test"), batch_size=4)
+                """,
+            ),
+            (
                 "for each entry of a dict of data sets",
                 """
                 parts = {phase: part(phase) for phase in ["train", "val", "test"]}

@@ -346,9 +346,31 @@ SCRIPTS |= {
         same=("result",),
         above="from collections import defaultdict\n\n",
     )
-    for title, shown in (("an attribute that its class finds by its name", "meters.loss.average"), ("read by its key", "meters.meters['loss'].average"))
+    for title, shown in (
+        ("an attribute that its class finds by its name", "meters.loss.average"),
+        ("read by its key", "meters.meters['loss'].average"),
+    )
 }
 
+_SHOWN = """
+def show(name, value):
+    print(f"result {name} {value:.6f}")
+
+
+def show_all(**values):
+    for name, value in values.items():
+        show(name, value)
+
+
+"""
+SCRIPTS["a meter's average, shown by a loop over a dict of numbers"] = Script(
+    textwrap.dedent(_BY_NAME)
+    + textwrap.dedent(_SHOWN)
+    + textwrap.dedent(fit("meters = Meters()", "meters.update(loss=loss)", "0"))
+    + '    show_all(average=meters.meters["loss"].average)\n',
+    same=("result",),
+    above="from collections import defaultdict\n\n",
+)
 _GIVEN = {
     "a meter of totals, each counted once": ("loss.item()", "{meter.avg:.6f}"),
     "a meter of totals, weighed by the size of the batch": ("loss.item(), inputs.size(0)", "{meter.avg:.6f}"),
