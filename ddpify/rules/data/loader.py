@@ -2,9 +2,9 @@
 
 What it does: the DataLoader of a training loop gets a DistributedSampler that shuffles as the loader did, a per-rank batch size and
     its share of the workers, also where `functools.partial` passes those. Options passed as `**options` are turned into this rank's by
-    one call. A sampler or batch sampler that the script gives it is drawn alike by all ranks, or by rank 0 for all where no seed makes it alike; each rank takes its share: of the
-    order, or of each batch. A DistributedSampler stays; where a setting decides whether there is one, there always is.
-    Of an iterable data set each rank takes every N-th sample; a
+    one call. A sampler or batch sampler that the script gives it is drawn alike by all ranks, or by rank 0 for all where no seed makes it
+    alike; each rank takes its share: of the order, or of each batch. A DistributedSampler stays; where a setting decides whether there is
+    one, there always is. Of an iterable data set each rank takes every N-th sample; a
     NeighborLoader draws among the nodes that it samples around. A loader that is only evaluated is another
     rule's (DDP304); where one call makes both kinds, it goes by the phase or parameter that tells them apart, or by one that the
     function around it gets.

@@ -164,6 +164,10 @@ class LoaderCall:
         """Whether an expression is the condition under which the loader trains, or says True where it holds and False elsewhere."""
         if isinstance(node, ast.IfExp) and self.is_(node.body, True) and self.is_(node.orelse, False):
             return self.same(node.test)
+        definitions = self.context.facts.after.definitions.reaching(node).definitions if self.only and isinstance(node, ast.Name) else ()
+        for made in (self.context.tree.parent.get(d) for d in definitions if len(definitions) == 1):
+            if isinstance(made, ast.Assign) and made.targets == [*definitions] and isinstance(made.value, ast.Compare):
+                return self.same(made.value)  # train = split == "train"
         return bool(self.only) and same(node, ast.parse(self.only, mode="eval").body)
 
     def training(self, node: ast.expr) -> ast.expr:

@@ -90,15 +90,19 @@ def _phase(context: Context, node: ast.Call, loaders: list[New]) -> str:
         if loop is None:
             return ""
         target, phases = loop.target, loop.iter
-    parts = list(getattr(phases, "elts", ()))
     if isinstance(phases, ast.Call) and isinstance(target, ast.Tuple) and isinstance(phases.func, ast.Attribute):  # over a dict's items
-        target, phases = target.elts[0], phases.func.value
-    if not parts:
-        parts = [k for o in context.facts.after.value(phases).instances() for k in names_of_entries(o.node)]
-    train = [part for part in parts if any(part in loader.stack for loader in loaders)]
+        target = target.elts[0]
+    train = [part for part in _phases(context, phases) if any(part in loader.stack for loader in loaders)]
     if not isinstance(target, ast.Name) or len(train) != 1 or not isinstance(train[0], ast.Constant):
         return ""
     return f"{target.id} == {context.source(train[0])}"
+
+
+def _phases(context: Context, over: ast.expr) -> list[ast.expr]:
+    """The phases that a loop over something goes through, where it spells them out: in a list, or as the names of a dict's entries."""
+    parts = list(getattr(over, "elts", ()))
+    of = over.func.value if isinstance(over, ast.Call) and isinstance(over.func, ast.Attribute) else over
+    return parts or [k for o in context.facts.after.value(of).instances() for k in names_of_entries(o.node)]
 
 
 def _parameter(context: Context, node: ast.Call, trained: list[New], others: list[New]) -> str:
@@ -177,7 +181,7 @@ def several(context: Context, loader: New, node: ast.Call) -> bool:
         return True
     for at in (node, *(n for n in loader.stack if isinstance(n, ast.Call) and n in tree.parent)):
         for over in _repeated_over(tree, at):
-            if not any(part in loader.stack for part in getattr(over, "elts", ())):
+            if not any(part in loader.stack for part in _phases(context, over)):
                 return True
     return False
 
