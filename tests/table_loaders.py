@@ -2804,6 +2804,24 @@ SCRIPTS: dict[str, Script] = {
             ("in a generator over phases", 'loader, check, test = tuple(make(phase) for phase in ("train", "val", "test"))'),
             ("in a list over phases", 'loader, check, test = [make(p, size=4 if p == "test" else 6) for p in ["train", "val", "test"]]'),
             (
+                "with options by phase",
+                """
+                HOW = {"train": dict(shuffle=True, drop_last=True), "val": dict(shuffle=False), "test": {}}
+                def load(phase, size):
+                    return DataLoader(part(phase), batch_size=size, num_workers=0, **HOW[phase])
+                loader, check, test = load("train", 6), load("val", 4), load("test", 4)
+                """,
+            ),
+            (
+                "with options that say how large batches are",
+                """
+                def load(phase, **options):
+                    return DataLoader(part(phase), shuffle=(phase == "train"), **options)
+                options = {"batch_size": 6, "pin_memory": False}
+                loader, check, test = load("train", **options), load("val", **options), load("test", batch_size=4)
+                """,
+            ),
+            (
                 "by a partial call",
                 """
                 from functools import partial
