@@ -2258,6 +2258,21 @@ SCRIPTS: dict[str, Script] = {
             F.cross_entropy(model(a), b).backward()
             optimizer.step()
 """,
+    ),
+    "a loader by functools.partial that says the order": Script(
+        """
+    from functools import partial
+    make = partial(DataLoader, batch_size=6, shuffle=True)
+    loader = make(TensorDataset(x[:36], y[:36]))
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+""",
         told=("DDP301",),
     ),
     "weights that learn from the losses": Script(
