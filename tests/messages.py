@@ -1772,7 +1772,7 @@ FROM_TABLES = (
     "a file named after the device, read back by all ranks, and one that only rank 0 looks for",
     "a flag, clipping and accumulation, to float16",
     "a generator of batches that evaluates, too",
-    "a loader by functools.partial",
+    "a loader by functools.partial that says the order",
     "a loader that a function of an unknown package may have made",
     "a loader that is not edited: WebLoader",
     "a loader of timm that is not asked to train",
