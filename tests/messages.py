@@ -1478,6 +1478,21 @@ PENALTY = """\
 """
 
 MODELS = {
+    "gradients clipped of layers that are freed, and that the optimizer does not hold": whole(
+        HEAD
+        + SET_UP.replace(
+            "model.parameters()",
+            "filter(lambda p: p.requires_grad, model.parameters())",
+        ).replace(
+            "nn.Linear(8, 1)\n",
+            "nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 1))\nfor p in model[0].parameters():\n    p.requires_grad = False\n",
+        )
+        + EPOCHS.replace(
+            "    for x",
+            "    if epoch == 5:\n        for p in model[0].parameters():\n            p.requires_grad = True\n    for x",
+        )
+        + BATCH.replace("        optimizer.step", "        nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n        optimizer.step")
+    ),
     "hooks on a parameter that are handed over in a list": piece("end", "hooks = [print]\nmodel.fc.weight.register_hook(*hooks)\n"),
     "the model inside a wrapper, or the model, by a condition": whole(
         HEAD
@@ -1757,7 +1772,7 @@ FROM_TABLES = (
     "a file named after the device, read back by all ranks, and one that only rank 0 looks for",
     "a flag, clipping and accumulation, to float16",
     "a generator of batches that evaluates, too",
-    "a loader by functools.partial",
+    "a loader by functools.partial that says the order",
     "a loader that a function of an unknown package may have made",
     "a loader that is not edited: WebLoader",
     "a loader of timm that is not asked to train",

@@ -65,6 +65,46 @@ THROWN_AWAY = Script(
     """
 )
 SCRIPTS: dict[str, Script] = {
+    **{
+        f"gradients clipped of a model whose first layer is freed, with an optimizer of {title}": Script(
+            f"""
+            loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+            model = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 2))
+            for p in model[0].parameters():
+                p.requires_grad = False
+            optimizer = torch.optim.SGD({parameters}, lr=0.1)
+            for epoch in range(3):
+                if epoch == 1:
+                    for p in model[0].parameters():
+                        p.requires_grad = True
+                    {freed}
+                for a, b in loader:
+                    optimizer.zero_grad()
+                    F.cross_entropy(model(a), b).backward()
+                    nn.utils.clip_grad_norm_({clipped}, 0.1)
+                    optimizer.step()
+            """,
+            told=told,
+        )
+        for title, parameters, freed, clipped, told in (
+            ("all", "model.parameters()", "pass", "model.parameters()", ()),
+            (
+                "what is freed, too",
+                "filter(lambda p: p.requires_grad, model.parameters())",
+                'optimizer.add_param_group({"params": model[0].parameters()})',
+                "model.parameters()",
+                (),
+            ),
+            (
+                "the last one, clipped alone",
+                "[p for p in model.parameters() if p.requires_grad]",
+                "pass",
+                'optimizer.param_groups[0]["params"]',
+                (),
+            ),
+            ("the last one", "[p for p in model.parameters() if p.requires_grad]", "pass", "model.parameters()", ("DDP205",)),
+        )
+    },
     "a method gives the loss": Script(
         LOADER
         + METHODS

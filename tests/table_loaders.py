@@ -2258,6 +2258,21 @@ SCRIPTS: dict[str, Script] = {
             F.cross_entropy(model(a), b).backward()
             optimizer.step()
 """,
+    ),
+    "a loader by functools.partial that says the order": Script(
+        """
+    from functools import partial
+    make = partial(DataLoader, batch_size=6, shuffle=True)
+    loader = make(TensorDataset(x[:36], y[:36]))
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for a, b in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+""",
         told=("DDP301",),
     ),
     "weights that learn from the losses": Script(
@@ -2772,6 +2787,81 @@ SCRIPTS: dict[str, Script] = {
 """,
         same=("right",),
     ),
+    **{
+        f"all loaders are made {title}": Script(
+            textwrap.dedent("""
+            def part(phase):
+                cut = {"train": slice(0, 36), "val": slice(36, 40), "test": slice(40, 44)}[phase]
+                return TensorDataset(x[cut], y[cut])
+
+            def make(phase, size=6, **options):
+                train = phase == "train"
+                return DataLoader(part(phase), batch_size=size, shuffle=train, drop_last=train, **options)
+
+            """)
+            + textwrap.dedent(made)
+            + textwrap.dedent("""
+            model = nn.Linear(8, 2)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for epoch in range(3):
+                for a, b in loader:
+                    optimizer.zero_grad()
+                    F.cross_entropy(model(a), b).backward()
+                    optimizer.step()
+                with torch.no_grad():
+                    for name, data in (("val", check), ("test", test)):
+                        right = sum((model(a).argmax(1) == b).sum().item() for a, b in data)
+                        print("right", name, right)
+            """),
+            same=("right",),
+        )
+        for title, made in (
+            ("in a generator over phases", 'loader, check, test = tuple(make(phase) for phase in ("train", "val", "test"))'),
+            ("in a list over phases", 'loader, check, test = [make(p, size=4 if p == "test" else 6) for p in ["train", "val", "test"]]'),
+            (
+                "with options by phase",
+                """
+                HOW = {"train": dict(shuffle=True, drop_last=True), "val": dict(shuffle=False), "test": {}}
+                def load(phase, size):
+                    return DataLoader(part(phase), batch_size=size, num_workers=0, **HOW[phase])
+                loader, check, test = load("train", 6), load("val", 4), load("test", 4)
+                """,
+            ),
+            (
+                "with options that say how large batches are",
+                """
+                def load(phase, **options):
+                    return DataLoader(part(phase), shuffle=(phase == "train"), **options)
+                options = {"batch_size": 6, "pin_memory": False}
+                loader, check, test = load("train", **options), load("val", **options), load("test", batch_size=4)
+                """,
+            ),
+            (
+                "by a partial call",
+                """
+                from functools import partial
+                make = partial(DataLoader, batch_size=6, num_workers=0, drop_last=True)
+                loader, check, test = make(part("train"), shuffle=True), make(part("val"), batch_size=4), make(part("test"), batch_size=4)
+                """,
+            ),
+            (
+                "for each entry of a dict of data sets",
+                """
+                parts = {phase: part(phase) for phase in ["train", "val", "test"]}
+                loaders = {phase: DataLoader(one, batch_size=6, shuffle=(phase == "train")) for phase, one in parts.items()}
+                loader, check, test = loaders["train"], loaders["val"], loaders["test"]
+                """,
+            ),
+            (
+                "for each name in a dict of data sets",
+                """
+                parts = {"train": part("train"), "val": part("val"), "test": part("test")}
+                loaders = {name: DataLoader(parts[name], batch_size=6, shuffle=name == "train") for name in parts}
+                loader, check, test = loaders["train"], loaders["val"], loaders["test"]
+                """,
+            ),
+        )
+    },
     "a function makes all loaders with samplers by a flag": Script(
         """
     def make(rows, kinds, train):

@@ -1,5 +1,7 @@
 """Scripts whose own classes add numbers up: what their averages are computed by, and what they start with."""
 
+import textwrap
+
 from scripts import Script
 
 from ddpify import Options
@@ -311,6 +313,64 @@ _METER = """
                 meter.update({value})
             print(f"average {{shown}}")
 """
+_BY_NAME = """
+class Meter:
+    def __init__(self):
+        self.total, self.count = 0.0, 0
+
+    def update(self, value, n=1):
+        self.total += value * n
+        self.count += n
+
+    @property
+    def average(self):
+        return self.total / max(self.count, 1)
+
+class Meters:
+    def __init__(self):
+        self.meters = defaultdict(Meter)
+
+    def update(self, **values):
+        for name, value in values.items():
+            self.meters[name].update(value.item() if isinstance(value, torch.Tensor) else value)
+
+    def __getattr__(self, name):
+        if name in self.meters:
+            return self.meters[name]
+        raise AttributeError(name)
+
+"""
+SCRIPTS |= {
+    f"a meter is {title}": Script(
+        textwrap.dedent(_BY_NAME) + textwrap.dedent(fit("meters = Meters()", "meters.update(loss=loss)", shown)),
+        same=("result",),
+        above="from collections import defaultdict\n\n",
+    )
+    for title, shown in (
+        ("an attribute that its class finds by its name", "meters.loss.average"),
+        ("read by its key", "meters.meters['loss'].average"),
+    )
+}
+
+_SHOWN = """
+def show(name, value):
+    print(f"result {name} {value:.6f}")
+
+
+def show_all(**values):
+    for name, value in values.items():
+        show(name, value)
+
+
+"""
+SCRIPTS["a meter's average, shown by a loop over a dict of numbers"] = Script(
+    textwrap.dedent(_BY_NAME)
+    + textwrap.dedent(_SHOWN)
+    + textwrap.dedent(fit("meters = Meters()", "meters.update(loss=loss)", "0"))
+    + '    show_all(average=meters.meters["loss"].average)\n',
+    same=("result",),
+    above="from collections import defaultdict\n\n",
+)
 _GIVEN = {
     "a meter of totals, each counted once": ("loss.item()", "{meter.avg:.6f}"),
     "a meter of totals, weighed by the size of the batch": ("loss.item(), inputs.size(0)", "{meter.avg:.6f}"),

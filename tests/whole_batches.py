@@ -74,7 +74,7 @@ WHOLE = frozenset(
         "a layer that gets new weights where a rank's own batch asks for it",
         "a layer that runs again, as is drawn at each step of a padded batch",
         "a list with a new end",
-        "a loader by functools.partial",
+        "a loader by functools.partial that says the order",
         "a loss of what a collate function pads",
         "a mean of each padded sentence's own mean, and of all entries",
         "a mean of each padded sentence's total over its words",

@@ -67,6 +67,7 @@ def convert(script: Generated) -> Converted:
     """The conversion of a script in a folder of its own."""
     with tempfile.TemporaryDirectory(prefix="generate-") as name:
         for path, content in {**script.files, "train.py": script.text}.items():
+            Path(name, path).parent.mkdir(parents=True, exist_ok=True)
             Path(name, path).write_text(content)
         try:
             done = ddpify.convert(Path(name, "train.py"), script.options)

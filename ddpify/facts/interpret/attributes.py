@@ -170,7 +170,16 @@ def _instance_attribute(run: Interpreter, obj: New, cls: Class, name: str) -> Va
         return by_pattern
     if name in library.MODULE_METHODS or any(True for _ in run.library_bases(cls)):
         return Value(frozenset((run.objects.part(obj, name), run.objects.method(obj, name))))
-    return just(run.objects.part(obj, name))
+    return _given_by_class(run, obj, cls, name) or just(run.objects.part(obj, name))
+
+
+def _given_by_class(run: Interpreter, obj: New, cls: Class, name: str) -> Value | None:
+    """What the class's own `__getattr__` returns for an attribute that nothing else gives; None where it has none, or is at it already."""
+    found = run.find(cls, "__getattr__") if not name.startswith("__") else None
+    methods = [f for f in found.objs if isinstance(f, Func) and f.owner is None] if found is not None else []
+    if not methods or any(frame.node is f.node for f in methods for frame in run.frames):
+        return None
+    return join([run.call_function(run.objects.bound(f, obj, f.cls), run.access or f.node, [just(Lit(name))], {}) for f in methods])
 
 
 def bound_to(run: Interpreter, found: Value, obj: New) -> Value:

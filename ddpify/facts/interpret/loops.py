@@ -154,16 +154,26 @@ def _side_by_side(run: Interpreter, lists: list[ast.expr]) -> list[tuple[ast.AST
 
 def _loaders_by_name(run: Interpreter, of: ast.expr, body: list[ast.stmt]) -> list[tuple[ast.AST, Value]]:
     """The entries of a dict that is written out, where each of them is a loader, or a loop over them makes one."""
+    entries = _entries(run, of)
+    loaders = all(any(run.is_a(o, *library.LOADERS) for o in v.objs) for _, v in entries) or _makes_loaders(run, body)
+    return [(k, marked_as_literal(just(Tup((run.expression(k), v))))) for k, v in entries] if loaders else []
+
+
+def _entries(run: Interpreter, of: ast.expr) -> list[tuple[ast.Constant, Value]]:
+    """The entries of a dict whose few names are written out, in a literal or a comprehension over them; none of anything else."""
     held = run.expression(of).objs
     made = next(iter(held)) if len(held) == 1 else None
-    if not (isinstance(made, New) and isinstance(made.node, ast.Dict) and 2 <= len(made.node.keys) <= 4):
-        return []
-    keys = [k for k in made.node.keys if isinstance(k, ast.Constant) and isinstance(k.value, str)]
-    values = [run.memory.get((made, str(k.value)), NOTHING) for k in keys]
-    loaders = all(any(run.is_a(o, *library.LOADERS) for o in v.objs) for v in values) or _makes_loaders(run, body)
-    if len(keys) < len(made.node.keys) or not loaders:
-        return []
-    return [(k, marked_as_literal(just(Tup((run.expression(k), v))))) for k, v in zip(keys, values, strict=True)]
+    keys = names_of_entries(made.node) if isinstance(made, New) else []
+    return [(k, run.memory.get((made, str(k.value)), NOTHING)) for k in keys] if isinstance(made, New) else []
+
+
+def names_of_entries(node: ast.AST) -> list[ast.Constant]:
+    """The names of a dict's entries where they are few and all written out: `{"train": a, "val": b}`, or `{k: make(k) for k in [...]}`."""
+    keys = list(node.keys) if isinstance(node, ast.Dict) else []
+    if isinstance(node, ast.DictComp) and same(node.key, node.generators[0].target) and spelled_out(node.generators[0].iter):
+        keys = getattr(node.generators[0].iter, "elts", [])
+    names = [k for k in keys if isinstance(k, ast.Constant) and isinstance(k.value, str)]
+    return names if 2 <= len(names) <= 4 and len(names) == len(keys) else []
 
 
 def _names_in(run: Interpreter, value: Value, body: list[ast.stmt]) -> list[tuple[ast.AST, Value]]:
@@ -240,8 +250,8 @@ def evaluate_comprehension(run: Interpreter, node: ast.ListComp | ast.SetComp | 
     if moved is not None:
         return moved
     saved, outer = (dict(run.frame.local) if run.frame.local is not None else None), run.loops
-    if isinstance(node, ast.DictComp) and len(node.generators) == 1 and spelled_out(node.generators[0].iter):
-        return _spelled_dict(run, node, saved)
+    if phases := _phases_of(run, node):
+        return _of_phases(run, node, phases, saved)
     if isinstance(node, (ast.ListComp, ast.GeneratorExp)) and (entries := _tensors_of_tuple(run, node)):
         return _of_each(run, node, entries, saved)
     chosen: frozenset[Origin] = frozenset()
@@ -358,25 +368,49 @@ def per_sample(run: Interpreter, over: Value, numbered: bool = True) -> bool:
     return any(per_sample(run, v, numbered) for v in inner) or any(end.scale == "count" for end in ends)
 
 
-def _spelled_dict(run: Interpreter, node: ast.DictComp, saved: dict[str, Value] | None) -> Value:
+def _phases_of(run: Interpreter, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> list[tuple[ast.AST, Value]]:
+    """The phases that a comprehension goes through, where they are spelled out; none where it is over anything else."""
+    first = node.generators[0]
+    if len(node.generators) > 1 or isinstance(node, ast.SetComp) or (first.ifs and not isinstance(node, ast.DictComp)):
+        return []
+    if spelled_out(first.iter):
+        return [(item, marked_as_literal(run.expression(item))) for item in getattr(first.iter, "elts", ())]
+    made = ast.Expr(node.value if isinstance(node, ast.DictComp) else node.elt)
+    match first.iter:
+        case ast.Call(func=ast.Attribute(value=of, attr="items"), args=[], keywords=[]) if _makes_loaders(run, [made]):
+            return _loaders_by_name(run, of, [made])
+        case ast.Name() | ast.Attribute() if _makes_loaders(run, [made]):
+            return [(k, marked_as_literal(run.expression(k))) for k, _ in _entries(run, first.iter)]
+    return []
+
+
+def _of_phases(
+    run: Interpreter,
+    node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp,
+    phases: list[tuple[ast.AST, Value]],
+    saved: dict[str, Value] | None,
+) -> Value:
     """`{phase: DataLoader(...) for phase in ["train", "val"]}`: one entry for each name."""
-    obj = run.objects.new("dict", node, run.stack)
-    run.memory[obj, ELEMENT] = NOTHING
-    outer, calls, origins = run.loops, run.stack, frozenset[Origin]()
+    outer, calls, made = run.loops, run.stack, list[tuple[list[str], Value]]()
     over = run.expression(node.generators[0].iter)
-    for part in getattr(node.generators[0].iter, "elts", ()):
-        element = marked_as_literal(run.expression(part))
+    for part, element in phases:
         run.loops, run.stack = (*outer, Loop(node, run.frame.file, over, element)), (*calls, part)
         run.assign(node.generators[0].target, element)
-        key, item = run.expression(node.key), run.expression(node.value)
+        if isinstance(node, ast.DictComp):
+            made.append((literal_keys(run.expression(node.key)), run.expression(node.value)))
+        else:
+            made.append(([], run.expression(node.elt)))
         run.loops, run.stack = outer, calls
-        for name in literal_keys(key):
-            run.memory[obj, name] = item
-        run.memory[obj, ELEMENT] = run.memory[obj, ELEMENT] | item
-        origins |= item.origins
     if saved is not None:
         run.frame.local = saved
-    return Value(frozenset((obj,)), origins)
+    if not isinstance(node, ast.DictComp):
+        return listed(run, node, [item for _, item in made])
+    obj = run.objects.new("dict", node, run.stack)
+    run.memory[obj, ELEMENT] = join([item for _, item in made])
+    for names, item in made:
+        for name in names:
+            run.memory[obj, name] = item
+    return Value(frozenset((obj,)), frozenset(origin for _, item in made for origin in item.origins))
 
 
 def spelled_out(node: ast.AST) -> bool:

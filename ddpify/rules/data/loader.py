@@ -1,10 +1,10 @@
 """Give each rank a different part of the training data, and keep the global batch.
 
 What it does: the DataLoader of a training loop gets a DistributedSampler that shuffles as the loader did, a per-rank batch size and
-    its share of the workers. Options passed as `**options` are turned into this rank's by one call. A sampler or batch sampler that the
-    script gives it is drawn alike by all ranks, or by rank 0 for all where no seed makes it alike; each rank takes its share: of the
-    order, or of each batch. A DistributedSampler stays; where a setting decides whether there is one, there always is.
-    Of an iterable data set each rank takes every N-th sample; a
+    its share of the workers, also where `functools.partial` passes those. Options passed as `**options` are turned into this rank's by
+    one call. A sampler or batch sampler that the script gives it is drawn alike by all ranks, or by rank 0 for all where no seed makes it
+    alike; each rank takes its share: of the order, or of each batch. A DistributedSampler stays; where a setting decides whether there is
+    one, there always is. Of an iterable data set each rank takes every N-th sample; a
     NeighborLoader draws among the nodes that it samples around. A loader that is only evaluated is another
     rule's (DDP304); where one call makes both kinds, it goes by the phase or parameter that tells them apart, or by one that the
     function around it gets.
@@ -24,12 +24,13 @@ from collections.abc import Iterator
 from ddpify.facts import library
 from ddpify.facts.collect import TrainingLoop, batches_of
 from ddpify.facts.model import NOTHING, Class, Func, Lit, New, Obj, Value, ordered
+from ddpify.facts.named import without_settings
 from ddpify.facts.tree import inside, last_name, names_in, same, structure, walk
 from ddpify.options import Options
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import batch_sampler, loader_factory, loader_uses, resized, sampler, stream
-from ddpify.rules.data.loader_call import JOINED, POSITIONS, LoaderCall, recipe
+from ddpify.rules.data.loader_call import JOINED, POSITIONS, LoaderCall, preset, recipe
 from ddpify.rules.data.loader_edits import shard
 
 CODE = "DDP301"
@@ -446,7 +447,9 @@ def _obstacle(context: Context, node: ast.AST, loaders: list[New]) -> str:
         return _OF_OWN_CLASS
     if not context.facts.is_edited(node):
         return "the training loader is made in a module that is not edited: every rank would train on all of the data"
-    if not own and library.LOADERS.isdisjoint(context.facts.after.value(node.func).paths()):
+    called, run = context.facts.after.value(node.func), context.facts.after.interpreter
+    made_by = without_settings(run, called) if preset(context, node) else called
+    if not own and library.LOADERS.isdisjoint(made_by.paths()):
         return _OF_OWN_CLASS
     return _BOTH if any(loader_factory.several(context, loader, node) and _evaluates(context, loader) for loader in loaders) else ""
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Mapping, Sequence
 
-from ddpify.edits import Edit, InsertBefore, Replace, escaped
-from ddpify.facts import library
+from ddpify.edits import Edit, InsertBefore, Replace, SetArgument, escaped
+from ddpify.facts import library, named
 from ddpify.facts.model import Lit, New, Tup
 from ddpify.facts.tree import same
 from ddpify.records import dataclass
@@ -68,6 +68,18 @@ def kind(context: Context, node: ast.Call) -> str:
     return next((p for p in context.facts.after.value(node.func).paths() if p in _PLACES), "")
 
 
+def preset(context: Context, node: ast.Call) -> dict[str, ast.expr]:
+    """What a `functools.partial` of the same function passes to the class that makes a loader; nothing if that says the order, too."""
+    objs = context.facts.after.value(node.func).objs
+    made = next(iter(objs)) if len(objs) == 1 else None
+    if not (isinstance(made, New) and made.path == named.PARTIAL and isinstance(made.node, ast.Call) and made.node in context.tree.parent):
+        return {}
+    given = {k.arg: k.value for k in made.node.keywords if k.arg is not None}
+    whole = len(made.node.args) == 1 and len(given) == len(made.node.keywords)
+    plain = whole and given.keys().isdisjoint(("dataset", "shuffle", "sampler", "batch_sampler"))
+    return given if plain and context.tree.function(made.node) is context.tree.function(node) else {}
+
+
 @dataclass(frozen=True, eq=False)
 class LoaderCall:
     """One `DataLoader(...)` of the entry, or the `super().__init__(...)` of a class derived from it.
@@ -110,8 +122,9 @@ class LoaderCall:
         return [k for k in self.node.keywords if k.arg is None]
 
     def argument(self, name: str) -> ast.expr | None:
-        """The expression passed as `name`."""
-        return argument(self.node, places(self.kind)[name], name)
+        """The expression passed as `name`, also by a `functools.partial` that is called."""
+        passed = argument(self.node, places(self.kind)[name], name)
+        return preset(self.context, self.node).get(name) if passed is None else passed
 
     def given(self, name: str) -> ast.expr | None:
         """The expression passed as `name`, unless it is None."""
@@ -151,6 +164,10 @@ class LoaderCall:
         """Whether an expression is the condition under which the loader trains, or says True where it holds and False elsewhere."""
         if isinstance(node, ast.IfExp) and self.is_(node.body, True) and self.is_(node.orelse, False):
             return self.same(node.test)
+        definitions = self.context.facts.after.definitions.reaching(node).definitions if self.only and isinstance(node, ast.Name) else ()
+        for made in (self.context.tree.parent.get(d) for d in definitions if len(definitions) == 1):
+            if isinstance(made, ast.Assign) and made.targets == [*definitions] and isinstance(made.value, ast.Compare):
+                return self.same(made.value)  # train = split == "train"
         return bool(self.only) and same(node, ast.parse(self.only, mode="eval").body)
 
     def training(self, node: ast.expr) -> ast.expr:
@@ -166,14 +183,20 @@ class LoaderCall:
             share = self.training(size)
             otherwise = f" if {escaped(self.only)} else {{0}}" if self.only and share is size else ""
             shared, need = self.context.divided(share, otherwise)
-            edits += shared
+            edits += [self.overridden("batch_size", e) if isinstance(e, Replace) else e for e in shared]
             needs += need
         if self.context.options.batch_size == "per-rank":
             edits.append(InsertBefore(self.context.tree.statement(self.node), "# each rank loads batches of this size"))
         if workers is not None and not self.is_(workers, 0):
-            edits.append(Replace(workers, f"{self.name('workers_per_rank')}({{0}})", (workers,)))
+            edits.append(self.overridden("num_workers", Replace(workers, f"{self.name('workers_per_rank')}({{0}})", (workers,))))
             needs.append("workers_per_rank")
         return edits, needs
+
+    def overridden(self, name: str, edit: Replace) -> Edit:
+        """The edit of an argument; of one that a `functools.partial` passes, which may make other loaders, the call gets its own."""
+        if edit.node is not preset(self.context, self.node).get(name):
+            return edit
+        return SetArgument(self.node, name, edit.template.format(self.source(edit.node)))
 
     @property
     def imports(self) -> tuple[str, ...]:

@@ -226,10 +226,12 @@ def _options(site: LoaderCall, spread: ast.keyword, name: str, edits: list[Edit]
     """`DataLoader(dataset, **options)`: the options become this rank's in one call, those given beside them go in."""
     context, node = site.context, site.node
     samplers = _options_value(site, spread)
-    if len(node.args) > (3 if site.of_nodes else 1) or site.only or samplers is None or site.spread != [spread]:
+    own_order = samplers is not None and bool(samplers.objs or samplers.origins)
+    sometimes = bool(site.only) and (own_order or site.leaves_out or site.of_nodes)
+    if len(node.args) > (3 if site.of_nodes else 1) or sometimes or samplers is None or site.spread != [spread]:
         return site.refuse("the loader's arguments are not written out here, so that no sampler can be added")
     imports, shared, outer = site.imports, tuple[str, ...](), "{0}"
-    if samplers.objs or samplers.origins:
+    if own_order:
         own, piece = site.given("sampler"), sampler.key(context, samplers)
         endless = piece != "rank_sampler" and own is not None
         problem = sampler.differing_draws(site, samplers)
@@ -249,6 +251,7 @@ def _options(site: LoaderCall, spread: ast.keyword, name: str, edits: list[Edit]
         given, outer = [*given, "drop_last=True"], outer.replace("{0}", "dict({0}, drop_last=False)")  # the sampler alone drops them
     inner = f"dict({{0}}, {', '.join(given)})" if given else "{0}"
     text = outer.replace("{0}", f"{context.names['sharded']}({escaped(name)}, {inner})")
+    text += f" if {escaped(site.only)} else {inner}" if site.only else ""
     edits.append(Replace(spread.value, text, (spread.value,)))
     wanted = "per_rank" if context.options.batch_size == "global" else "sharded:whole"
     return site.change(edits, (wanted, *needs, "sharded", *shared), imports)

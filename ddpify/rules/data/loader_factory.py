@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Iterator
 
 from ddpify.edits import AddParameter, Edit, FreshName, SetArgument
+from ddpify.facts.interpret.loops import names_of_entries
 from ddpify.facts.model import NOTHING, Call, Class, Func, Lit, New
 from ddpify.facts.tree import Tree, walk
 from ddpify.records import dataclass
@@ -16,6 +17,7 @@ _Literal = str | bool
 _PLAIN = frozenset(("staticmethod", "classmethod"))
 _NAMES = ("training", "trains", "for_training", "is_training")
 _DEEPEST = 4
+_COMPREHENSIONS = (ast.DictComp, ast.ListComp, ast.GeneratorExp)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,22 +82,27 @@ def _runs(context: Context, site: ast.Call, function: ast.FunctionDef) -> bool:
 
 def _phase(context: Context, node: ast.Call, loaders: list[New]) -> str:
     """The phase, of those that a loop spells out, in which the loader is the one that trains."""
-    around = next((up for up in context.tree.ancestors(node) if isinstance(up, (ast.DictComp, ast.stmt))), None)
-    if isinstance(around, ast.DictComp):
+    around = next((up for up in context.tree.ancestors(node) if isinstance(up, (*_COMPREHENSIONS, ast.stmt))), None)
+    if isinstance(around, _COMPREHENSIONS):
         target, phases = around.generators[0].target, around.generators[0].iter
     else:
         loop = next((up for up in context.tree.ancestors(node) if isinstance(up, ast.For)), None)
         if loop is None:
             return ""
         target, phases = loop.target, loop.iter
-    parts = list(getattr(phases, "elts", ()))
     if isinstance(phases, ast.Call) and isinstance(target, ast.Tuple) and isinstance(phases.func, ast.Attribute):  # over a dict's items
         target = target.elts[0]
-        parts = [k for o in context.facts.after.value(phases.func.value).instances() if isinstance(o.node, ast.Dict) for k in o.node.keys]
-    train = [part for part in parts if any(part in loader.stack for loader in loaders)]
+    train = [part for part in _phases(context, phases) if any(part in loader.stack for loader in loaders)]
     if not isinstance(target, ast.Name) or len(train) != 1 or not isinstance(train[0], ast.Constant):
         return ""
     return f"{target.id} == {context.source(train[0])}"
+
+
+def _phases(context: Context, over: ast.expr) -> list[ast.expr]:
+    """The phases that a loop over something goes through, where it spells them out: in a list, or as the names of a dict's entries."""
+    parts = list(getattr(over, "elts", ()))
+    of = over.func.value if isinstance(over, ast.Call) and isinstance(over.func, ast.Attribute) else over
+    return parts or [k for o in context.facts.after.value(of).instances() for k in names_of_entries(o.node)]
 
 
 def _parameter(context: Context, node: ast.Call, trained: list[New], others: list[New]) -> str:
@@ -174,7 +181,7 @@ def several(context: Context, loader: New, node: ast.Call) -> bool:
         return True
     for at in (node, *(n for n in loader.stack if isinstance(n, ast.Call) and n in tree.parent)):
         for over in _repeated_over(tree, at):
-            if not any(part in loader.stack for part in getattr(over, "elts", ())):
+            if not any(part in loader.stack for part in _phases(context, over)):
                 return True
     return False
 

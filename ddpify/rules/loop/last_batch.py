@@ -229,10 +229,12 @@ def _rank_reads(context: Context, node: ast.AST) -> Iterator[ast.expr]:
 
 def _batches(context: Context, node: ast.AST) -> Batches | None:
     """The loop over batches around a node."""
-    run = context.facts.after
+    run, training = context.facts.after, {t.batch.node for t in context.facts.loops if t.batch is not None}
     for up in context.facts.tree_of(node).ancestors(node):
         if isinstance(up, (ast.For, ast.AsyncFor, ast.While)) and run.value(up).batches() & context.sharded_loaders:
-            return up
+            through = [] if isinstance(up, ast.While) else walk(up.iter)
+            if isinstance(up, ast.While) or up in training or any(run.feeds(run.value(part)) for part in through):
+                return up  # and not one over numbers of batches: `for name, loss in losses.items()`
     return None
 
 

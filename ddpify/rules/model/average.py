@@ -7,6 +7,7 @@ What it does: where DistributedDataParallel cannot stand for the training (tenso
     as rank 0's. Where apex scales the loss, it follows each backward call: all ranks have to see the same overflows.
 Why: each rank would step by its own gradients, and the copies drift apart.
 Safety: applied where the parameters of the optimizer, all its steps and the last backward call before each were seen; otherwise MANUAL.
+    REVIEW where gradients are clipped of layers that are freed later and that the optimizer may not hold.
 References: https://docs.pytorch.org/tutorials/intermediate/dist_tuto.html
 """
 
@@ -18,8 +19,9 @@ from collections.abc import Iterator
 from ddpify.edits import Edit, InsertAfter, InsertBefore
 from ddpify.facts import library
 from ddpify.facts.collect import TrainedModel, moved_by_hand
-from ddpify.facts.model import Call, New
+from ddpify.facts.model import Call, Func, Loop, New
 from ddpify.facts.runs import place_of
+from ddpify.facts.tree import last_name, walk
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.model import batch_norm, dataparallel, moved_in_loop
@@ -67,6 +69,10 @@ EXAMPLES: tuple[Example, ...] = (
 )  # fmt: skip
 
 
+_BESIDE = "gradients that this clips by may not all be the optimizer's: those of layers that are freed later are not averaged"
+_ALL = "give the optimizer all parameters that are trained, or clip those of the optimizer alone"
+
+
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """The calls before the steps, and the common start."""
     averaged = context.facts.averaged.values()
@@ -87,8 +93,37 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     for statement, edits in _averages(context).items():
         why = "DDP does not see these gradients: they are averaged over the ranks before they are used"
         yield Change(CODE, why, shown, statement, tuple(edits), needs=("average_gradients",))
+    yield from _clipped_beside(context)
     yield from _proven(context)
     yield from _prefixed(context)
+
+
+def _clipped_beside(context: Context) -> Iterator[Finding]:
+    """Clips by the gradients of a whole model whose optimizer was given the parameters that were not frozen, and no others later."""
+    facts, run = context.facts, context.facts.before
+    added = {o for c in run.trace.calls if c.method == "add_param_group" for o in c.receiver.objs}
+    chosen = [o for o in facts.averaged if o not in added and _chooses(context, o)]
+    late = [s.receiver for s in run.trace.stores if getattr(s.node, "attr", "") == "requires_grad" and _trains_at(context, s.loops)]
+    late += [c.receiver for c in run.trace.calls if c.method == "requires_grad_" and _trains_at(context, c.loops)]
+    freed = {r for value in late for o in (*value.of_kind("parameters"), *value.objs) for r in run.roots(o)} if chosen else set()
+    clips = [c for c in run.trace.calls if library.clips(c.method) or any(map(library.clips, c.func.paths()))] if freed else []
+    for call in {c.node: c for c in clips}.values():
+        whole = isinstance(call.node, ast.Call) and any(last_name(getattr(a, "func", a)) == "parameters" for a in call.node.args[:1])
+        if whole and not freed.isdisjoint(call.args[0].of_kind("parameters")) and len(chosen) == len(facts.optimizers):
+            yield context.manual(CODE, call.node, _BESIDE, _ALL, level=Safety.REVIEW)
+
+
+def _trains_at(context: Context, loops: tuple[Loop, ...]) -> bool:
+    """Whether a loop that trains is among those around."""
+    return any(loop.node in context.facts.training_loops for loop in loops)
+
+
+def _chooses(context: Context, optimizer: New) -> bool:
+    """Whether an optimizer is given those of some parameters that are not frozen: by what its arguments, or what made these, read."""
+    nodes, run = list(walk(optimizer.node)), context.facts.before
+    functions = {o.node for n in nodes if isinstance(n, ast.Call) for c in run.calls(n) for o in c.func.objs if isinstance(o, Func)}
+    nodes += [n for f in functions for n in walk(f)]
+    return any(isinstance(n, ast.Attribute) and n.attr == "requires_grad" and isinstance(n.ctx, ast.Load) for n in nodes)
 
 
 def _averages(context: Context) -> dict[ast.stmt, list[Edit]]:
