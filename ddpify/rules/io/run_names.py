@@ -309,7 +309,7 @@ def _everywhere(context: Context, statement: ast.stmt) -> bool:
         return False
     if any(o.kind in ("batch", "decided", "rank") for c in calls for _, test in c.tests for o in test.origins):
         return False
-    if main is None or works_at_import(context):
+    if main is None or context.once(works_at_import):
         return True
     return bool(calls) and all((*c.stack, c.node)[0] in inside(main) for c in calls) and statement in tree.parent
 

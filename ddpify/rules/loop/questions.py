@@ -19,7 +19,7 @@ _WHY = "rank 0 asks this, and all ranks get the answer: the others would wait fo
 def asked(context: Context, code: str) -> Iterator[Change | Finding]:
     """The questions that every rank would ask, and of which rank 0's answer is not everybody's yet."""
     calls, helper, rank = context.facts.after.calls_of("input"), context.names["same_on_all_ranks"], context.names["rank"]
-    joined = context.main_block is None or works_at_import(context) if calls else False
+    joined = context.main_block is None or context.once(works_at_import) if calls else False
     for node in dict.fromkeys(c.node for c in calls):
         evaluated = [c for c in calls if c.node is node]
         if node in context.assumed.redistributed or _is_shared(context, node) or _by_rank_zero(context, evaluated):

@@ -297,11 +297,16 @@ def _is_broadcast(context: Context, obj: New, order: int) -> bool:
     """Whether a network is wrapped at that time, which has given it rank 0's weights."""
     run = context.facts.after
     made = max((call.order for call in run.calls(obj.node) if call.order < order), default=-1)
-    for wrapper in {o for call in run.trace.calls for o in call.func.objs if isinstance(o, New) and o.path in library.DDPS}:
+    for wrapper in context.once(_called_wrappers):
         wraps = any(made < call.order < order for call in run.calls(wrapper.node))
         if wraps and run.part_of((obj,), run.attribute(wrapper, "module").objs):
             return True
     return obj.path in library.DDPS
+
+
+def _called_wrappers(context: Context) -> frozenset[New]:
+    """The wrappers that are called somewhere."""
+    return frozenset(o for call in context.facts.after.trace.calls for o in call.func.instances() if o.path in library.DDPS)
 
 
 def _in_a_buffer(context: Context, call: Call) -> bool:

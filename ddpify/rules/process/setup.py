@@ -301,7 +301,7 @@ def _anchor(context: Context, changes: Sequence[Change]) -> tuple[ast.stmt, bool
         at = len(body) - 1
     if at == 0 and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) and len(body) > 1:
         at = 1
-    return body[at], early is not None or works_at_import(context) or joining.needed_at_import(context, changes)
+    return body[at], early is not None or context.once(works_at_import) or joining.needed_at_import(context, changes)
 
 
 def _imports(statement: ast.stmt) -> bool:
