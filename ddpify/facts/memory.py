@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from ddpify.facts.model import Value
@@ -226,25 +226,32 @@ class Memory(dict[Key, Value]):
             self.restore(base)
             return
         points = [version.point for version in versions]
-        written: list[dict[Key, Value]] = []
-        for version in versions:
-            all_of: dict[Key, Value] = {}
-            for step in reversed(_path(version, base)):
-                all_of.update(step.new)
-            written.append(all_of)
-        self.restore(base)
+        written, before = zip(*(_changes(version, base) for version in versions), strict=True)
+        most = max(range(len(written)), key=lambda i: len(written[i]))
+        self.restore(versions[most])  # of what it alone wrote, and nobody before, nothing is left to do
         self.record.before[-1] = points
-        for key in dict.fromkeys(key for all_of in written for key in all_of):
-            before = _get(self, key)
-            value: Value | None = None
+        self._note_made(written, before, most)
+        earlier: dict[Key, Value | None] = {key: value for olds in before for key, value in olds.items()}
+        others = dict.fromkeys(key for i, all_of in enumerate(written) if i != most for key in all_of)
+        for key in (*others, *(key for key, value in before[most].items() if value is not None and key not in others)):
+            held = earlier[key]
             if self.watch is not None and not all(key in all_of for all_of in written):
-                self.watch.blend(key, before)
+                self.watch.blend(key, held)
+            value: Value | None = None
             for all_of in written:
-                held = all_of.get(key, before)
-                if held is not None and held is not value:
-                    value = held if value is None else value | held
-            if value is not None and value is not before:
+                found = all_of.get(key, held)
+                if found is not None and found is not value:
+                    value = found if value is None else value | found
+            if value is not None and value is not _get(self, key):
                 self[key] = value
+
+    def _note_made(self, written: Sequence[Mapping[Key, Value]], before: Sequence[Mapping[Key, Value | None]], most: int) -> None:
+        """Note what one branch alone has made that nothing was held for before."""
+        if self.watch is not None:
+            others = set[Key]().union(*(all_of for i, all_of in enumerate(written) if i != most))
+            for key, value in before[most].items():
+                if value is None and key not in others:
+                    self.watch.blend(key, None)
 
     def _back(self, base: Version) -> None:
         version = self._version
@@ -275,6 +282,17 @@ def _path(version: Version, base: Version) -> list[Version]:
         out.append(version)
         version = version.parent  # type: ignore[assignment]
     return out
+
+
+def _changes(version: Version, base: Version) -> tuple[dict[Key, Value], dict[Key, Value | None]]:
+    """What was written on the way from one version to another, and what was held before."""
+    written, before = dict[Key, Value](), dict[Key, Value | None]()
+    path = _path(version, base)
+    for step in path:
+        before.update(step.old)
+    for step in reversed(path):
+        written.update(step.new)
+    return written, before
 
 
 def _common(one: Version, other: Version) -> Version:
