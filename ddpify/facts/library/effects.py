@@ -137,7 +137,7 @@ ASKS = frozenset(
     """.split()
 )
 """What a server or another program is asked for: a message to it, where nobody waits for the answer."""
-LOGS = re.compile(r"(log|track|report|insert|upsert|publish|record)(_|$)")  # what packages that nobody described call it to keep a number
+LOGS = re.compile(r"(log|report|insert_one|insert_many|upsert|publish)(_|$)")  # what packages that nobody described call it to keep numbers
 SENDS = re.compile(r"(send|notify|post|push|upload)(_|$)")  # what methods of packages that nobody described are called that send a text
 LOG_METHODS = frozenset(_LOG_LEVELS)
 SHOWING_METHODS = frozenset(("print_trainable_parameters",))  # of peft's models
