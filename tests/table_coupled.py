@@ -968,7 +968,7 @@ _PICKED = """
     net = nn.Linear(8, 2)
     sgd = torch.optim.SGD(net.parameters(), lr=0.5)
     k = 5
-    for epoch in range(2):
+    for epoch in range(3):
         for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
             scores = net(rows)
             each = F.cross_entropy(scores, kinds, reduction="none")

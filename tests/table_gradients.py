@@ -1724,7 +1724,7 @@ SCRIPTS["a parameter that is made, and given to the optimizer, after it"] = Scri
     sgd = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=0.1)
     centers = nn.Parameter(torch.randn(2, 4))
     sgd.add_param_group({"params": [centers], "lr": 0.5})
-    for epoch in range(2):
+    for epoch in range(3):
         for rows, kinds in loader:
             inner = body(rows)
             loss = F.cross_entropy(head(inner), kinds) + 0.1 * (inner - centers[kinds]).pow(2).sum(1).mean()
