@@ -1734,6 +1734,7 @@ EXAMPLES: dict[str, Shown] = {**PRECISION, **PROCESSES, **COMMENTS, **DATA, **OU
 # the scripts of the tables that show further messages
 FROM_TABLES = (
     "the best weights, loaded for a last evaluation, at O1",
+    "the best weights, loaded where a test asks whether all fit, at O1",
     "two models with one encoder, at O1",
     "weights that are made smaller after each step, at O2",
     "the rank of the environment, read as a module is imported",

@@ -75,6 +75,7 @@ IMPORT = "from apex import amp"
 _LATE = "these gradients are averaged by a call, after apex has looked for overflows: ranks could skip different steps"
 _OTHERS = "these gradients are averaged by a call, before apex at O2 copies them to the parameters that the optimizer moves"
 _SCALED = "with amp.scale_loss(loss, optimizer) as scaled_loss: scaled_loss.backward()"
+_CLEAR = "amp._amp_state.handle._clear_cache()"
 _STALE = "the next evaluation would go on with the casts that apex has kept of the weights before"
 _USE_TORCH = "use --amp torch or --amp torch-bf16"
 
@@ -92,9 +93,18 @@ def changes(context: Context) -> Iterator[Change | Finding]:
     losses = len({b.call.node for b in every})
     begin = InsertAfter(site.after, _begun(context, site, losses))
     yield Change(CODE, "amp is initialised once, before models are wrapped", context.tree.shown, site.after, (begin,), (IMPORT,))
-    for statement in stale_casts.statements(context, [b.call for b in every]) if context.options.level == "O1" else ():
-        edit = InsertAfter(statement, "amp._amp_state.handle._clear_cache()")
+    if context.options.level == "O1":
+        yield from _without_stale_casts(context, every)
+
+
+def _without_stale_casts(context: Context, every: list[Backward]) -> Iterator[Change | Finding]:
+    """Drop the casts of an evaluation where weights are written before the next one."""
+    written = stale_casts.writes_between(context, [b.call for b in every])
+    for statement in dict.fromkeys(s for s in written.values() if s is not None):
+        edit = InsertAfter(statement, f"{_CLEAR}  # casts of the weights before")
         yield Change(CODE, _STALE, context.facts.tree_of(statement).shown, statement, (edit,), (IMPORT,))
+    for node in (n for n, statement in written.items() if statement is None):
+        yield context.manual(CODE, node, _STALE, f"after this: {_CLEAR}")
 
 
 def wanted(context: Context) -> list[Backward]:

@@ -24,26 +24,25 @@ class _Event(Protocol):
     loops: tuple[Loop, ...]
 
 
-def statements(context: Context, backwards: list[Call]) -> list[ast.stmt]:
-    """The statements of edited files that write weights between two evaluations, with no backward call between the first and the second."""
+def writes_between(context: Context, backwards: list[Call]) -> dict[ast.AST, ast.stmt | None]:
+    """What writes weights between two evaluations with no backward call between them, each with its statement, if one can follow it."""
     run = context.facts.after
     evaluated = [(c, objs) for c in run.trace.calls if c.no_grad and (objs := _models(context, c))]
     forwards = [c for c, _ in evaluated]
     if not forwards:
-        return []
+        return {}
     weights = Weights(context.facts, frozenset().union(*(objs for _, objs in evaluated)))
     first = min(c.order for c in forwards)
     writes: list[tuple[_Event, ast.AST, tuple[ast.AST, ...]]] = [(c, c.node, c.stack) for c in run.trace.calls if any(weights.called(c))]
     writes += [(s, s.node, s.stack) for s in run.trace.stores if weights.stored(s) is not None]
     runs: set[ast.AST] = {n for c in (*forwards, *backwards) for n in (c.node, *c.stack)}
-    found = (
-        _statement(context, node, stack, runs)
+    return {
+        node: _statement(context, node, stack, runs)
         for write, node, stack in writes
         if (write.order > first or write.loops)
         and any(_reaches(f, write, backwards) for f in forwards)
         and any(_reaches(write, f, backwards) for f in forwards)
-    )
-    return list(dict.fromkeys(s for s in found if s is not None))
+    }
 
 
 def _models(context: Context, call: Call) -> frozenset[Obj]:
@@ -68,15 +67,16 @@ def _reaches(one: _Event, other: _Event, stops: list[Call]) -> bool:
 
 
 def _statement(context: Context, node: ast.AST, stack: tuple[ast.AST, ...], runs: set[ast.AST]) -> ast.stmt | None:
-    """The statement of an edited file that makes a write: with the loops around it that run no model."""
-    at = next((n for n in (node, *reversed(stack)) if not isinstance(n, ast.Module) and context.facts.is_edited(n)), None)
-    if at is None:
-        return None
-    tree = context.facts.tree_of(at)
-    statement = tree.statement(at)
-    for up in tree.ancestors(statement):
-        if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)) or not runs.isdisjoint(walk(up)):
-            break
-        if isinstance(up, (ast.For, ast.While, ast.With)):
-            statement = up
-    return statement
+    """The statement of an edited file that makes a write, with the loops around it that run no model; None where nothing can follow it."""
+    for at in (n for n in (node, *reversed(stack)) if not isinstance(n, ast.Module) and context.facts.is_edited(n)):
+        tree = context.facts.tree_of(at)
+        statement = tree.statement(at)
+        if not isinstance(statement, (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign)):
+            continue  # behind a return nothing is run: its caller's statement is next
+        for up in tree.ancestors(statement):
+            if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)) or not runs.isdisjoint(walk(up)):
+                break
+            if isinstance(up, (ast.For, ast.While, ast.With)):
+                statement = up
+        return statement
+    return None
