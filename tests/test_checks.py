@@ -96,6 +96,14 @@ UNBOUND = {
         "from other import Base\nclass A(Base):\n    def f(self):\n        return rank\nA()\nrank = 0\n",
         "5 rank is not bound yet where this call",
     ),
+    "when an instance is called by what it is given to": (
+        "from other import summary\nclass A:\n    def forward(self):\n        return rank\na = A()\nsummary(a)\nrank = 0\n",
+        "6 rank is not bound yet where this",
+    ),
+    "when an instance is called by a builtin": (
+        "class A:\n    def __call__(self, x):\n        return rank\na = A()\nlist(map(a, (1, 2)))\nrank = 0\n",
+        "5 rank is not bound yet where this",
+    ),
     "of a handler, after it": ("try:\n    pass\nexcept OSError as error:\n    pass\nprint(error)\n", "5 error is not bound yet"),
     "local by a later assignment": ("rank = 0\n\n\ndef f():\n    print(rank)\n    rank = 1\n", "5 rank is not bound yet"),
     "of a comprehension, after it": ("rows = [i for i in range(3)]\nprint(i)\n", "2 i is bound nowhere"),
@@ -107,6 +115,10 @@ BOUND = {
     "by a loop without an end": "while True:\n    rank = 0\n    if rank:\n        break\nprint(rank)\n",
     "a global of a method that is called later": (
         "class A:\n    def __init__(self):\n        super(A, self).__init__()\n    def f(self):\n        return net\nnet = A()\nnet.f()\n"
+    ),
+    "a global of a forward, by what is made of the instance": (
+        "from torch.nn.parallel import DistributedDataParallel\nclass A:\n    def parameters(self):\n        yield 1\n"
+        "    def forward(self):\n        return rank\na = A()\nif next(a.parameters()):\n    a = DistributedDataParallel(a)\nrank = 0\na()\n"
     ),
     "a global of a function that is called later": "def f():\n    return rank\n\n\nrank = 0\nf()\n",
     "declared global": "def f():\n    global rank\n    rank = 1\n    g()\n\n\ndef g():\n    return rank\n\n\nf()\n",

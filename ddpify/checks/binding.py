@@ -25,6 +25,8 @@ _BINDING = (
     *(ast.MatchAs, ast.MatchStar, ast.MatchMapping, ast.Global, ast.Nonlocal),
 )
 _EXITS = frozenset(("exit", "quit", "_exit", "abort"))
+_CALLERS = frozenset(("map", "filter", "sorted", "min", "max", "iter", "exec", "eval", "__import__"))  # builtins that may call an object
+_CONSTRUCTING = ("torch.nn.parallel", "torch.utils.data", "torch.optim")  # packages whose classes call no object that they are made with
 _MARK = -1  # where a scope's number stands in a key, for marks
 
 Key = tuple[int, str]
@@ -116,6 +118,7 @@ class Binding:
         self._loops: list[list[_State | None]] = []
         self._ends: list[_State | None] = []
         self._running = {self._scope.number}
+        self._imported: set[Key] = set()  # names of classes that call no object that they are made with
         self._gather()
         self._run(tree, tree.body)
 
@@ -255,6 +258,7 @@ class Binding:
     def _bind(self, name: str) -> None:
         owner = self._scope.owner(name)
         if owner is not None and self._state is not None:
+            self._imported.discard((owner.number, name))
             self._state.sure.add((owner.number, name))
             self._state.some.add((owner.number, name))
 
@@ -324,6 +328,8 @@ class Binding:
     def _calls(self, func: ast.expr, call: ast.Call) -> None:
         """What is called: a class runs its constructor, and its other methods wherever something is called by their names."""
         owner = self._scope.owner(func.id) if isinstance(func, ast.Name) else None
+        if isinstance(func, ast.Name) and (func.id not in _CALLERS if owner is None else (owner.number, func.id) in self._imported):
+            return
         definitions = self._definitions.get((owner.number, func.id), ()) if owner is not None and isinstance(func, ast.Name) else ()
         made = [d for d in definitions if isinstance(d, ast.ClassDef) and _is_plain(d)]
         if isinstance(func, ast.Name) and len(made) < len(definitions):
@@ -445,8 +451,13 @@ class Binding:
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
         for alias in node.names:
-            if alias.name != "*":
-                self._bind((alias.asname or alias.name).partition(".")[0])
+            if alias.name == "*":
+                continue
+            name = (alias.asname or alias.name).partition(".")[0]
+            self._bind(name)
+            owner = self._scope.owner(name)
+            if owner is not None and isinstance(node, ast.ImportFrom) and _only_constructs(node, alias):
+                self._imported.add((owner.number, name))
 
     def _return(self, node: ast.Return) -> None:
         self._visit(node.value)
@@ -601,6 +612,11 @@ def _constructing(node: ast.ClassDef) -> list[ast.FunctionDef]:
         named = {n.attr for n in walk(method) if isinstance(n, ast.Attribute)}
         todo += [m for m in methods if m.name in named and m not in todo]
     return todo
+
+
+def _only_constructs(node: ast.ImportFrom, alias: ast.alias) -> bool:
+    """Whether an imported name is a class of torch that calls no object that it is made with: a wrapper, a sampler, a loader."""
+    return (node.module or "").startswith(_CONSTRUCTING) and not node.level and alias.name[:1].isupper()
 
 
 def _exits(func: ast.Name | ast.Attribute) -> bool:
