@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 import os
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
@@ -15,7 +16,7 @@ from ddpify.errors import DdpifyError
 from ddpify.progress import doing
 from ddpify.records import dataclass, field
 from ddpify.resources import template_dir
-from ddpify.search_path import additions
+from ddpify.search_path import additions, packages_in
 from ddpify.sharing import NOT_OURS, Member, other_scripts, shared
 from ddpify.source import NOTEBOOK, Source, parse, read, read_bytes, script_path
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 _INSTALLED = ("site-packages", "dist-packages")
 ADDED = "What scripts and modules ask of the ranks they run on; without a process group there is one."
 _MARKS = ("setup.py", "setup.cfg", "pyproject.toml", ".git")
+_COMPILED = frozenset(("torch", "torchvision", "numpy", "apex"))  # whose own sources say less than what is known of them
+_LEVELS = 2  # so many folders up, a script without a marked project looks for modules
 
 
 @cache
@@ -79,6 +82,7 @@ class Project:
     entry: SourceFile
     roots: tuple[Path, ...]
     package: str = ""
+    above: tuple[Path, ...] = ()  # those of `roots` that no line of the script names
     files: dict[str, SourceFile] = field(default_factory=dict)
     broken: dict[str, DdpifyError] = field(default_factory=dict)
     objects: Objects = field(default_factory=_objects)
@@ -112,8 +116,28 @@ class Project:
             self.files[name] = file if file is not None and file.name == name else SourceFile(name, path, shown(path), source, tree)
             self._search(_additions(source, tree, path))
             return self.files[name]
+        if self._look_around(name):
+            return self.module(name)
         self._missing.add(name)
         return None
+
+    def _look_around(self, name: str) -> bool:
+        """Whether a folder around the script holds a module that is not found where Python looks: it is run with that folder on the path."""
+        top = name.partition(".")[0]
+        if top in sys.stdlib_module_names or top in _COMPILED:
+            return False
+        found = next((f for f in self.around if f not in self.roots and any(self._candidates(name, (f,)))), None)
+        self._search((found,) if found is not None else ())
+        return found is not None
+
+    @cached_property
+    def around(self) -> list[Path]:
+        """The folders around the script up to the project's top, and those that its packages are installed from."""
+        folder, top = self.entry.path.parent, self._top
+        if top is None:
+            return [up for up in folder.parents[:_LEVELS] if up != Path.home() and up.parent != up]
+        between = [up for up in folder.parents if up == top or top in up.parents]
+        return [*between, *(top / name for name in packages_in(top))]
 
     def library(self, package: str) -> SourceFile | None:
         """What classes and functions of a package compute, as source (templates/library); None where nothing is known so."""
@@ -225,8 +249,9 @@ class Project:
 
     def is_local(self, name: str) -> bool:
         """Whether `name` is a module or a namespace package of the project."""
-        folders = (root / name.replace(".", "/") for root in self.roots)
-        return self.module(name) is not None or any(f.is_dir() and not self._installed(f / "__init__.py") for f in folders)
+        found = self.module(name) is not None
+        folders = (root / name.replace(".", "/") for root in self._roots(name))
+        return found or any(f.is_dir() and not self._installed(f / "__init__.py") for f in folders)
 
     def names(self, text: str) -> bool:
         """Whether a text names what a module of the project holds: `package.module.Name`."""
@@ -278,9 +303,14 @@ class Project:
         folder = self.roots[0] if self.package else self.entry.path.parent
         return Path(os.path.commonpath([folder, *(file.parent for file in files)]))
 
-    def _candidates(self, name: str) -> Iterator[Path]:
+    def _roots(self, name: str) -> Sequence[Path]:
+        """Where to look for a module: a package whose sources lie around the script is what is known of it."""
+        known = name.partition(".")[0] in _COMPILED
+        return [root for root in self.roots if root not in self.above] if known else self.roots
+
+    def _candidates(self, name: str, roots: Sequence[Path] = ()) -> Iterator[Path]:
         relative = name.replace(".", "/")
-        for root in self.roots:
+        for root in roots or self._roots(name):
             for path in (root / relative / "__init__.py", root / f"{relative}.py"):
                 if (path in self.overlay or path.is_file()) and path != self.entry.path and not self._installed(path):
                     yield path
@@ -327,7 +357,9 @@ def of_source(source: Source, path: Path | None, shown: str) -> Project:
         return Project(entry, ())
     package = _package(entry, where.parent)
     first = where.parents[package.count(".") + 1] if package else where.parent
-    return Project(entry, tuple(dict.fromkeys((first, *_additions(source, tree, where), *_packages_above(where.parent)))), package)
+    named = tuple(dict.fromkeys((first, *_additions(source, tree, where))))
+    above = tuple(root for root in dict.fromkeys(_packages_above(where.parent)) if root not in named)
+    return Project(entry, (*named, *above), package, above)
 
 
 def _package(entry: SourceFile, folder: Path) -> str:

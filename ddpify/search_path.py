@@ -1,11 +1,17 @@
-"""The folders that a file adds to `sys.path`, where its text says which."""
+"""The folders that a file adds to `sys.path`, where its text says which, and those that a project's packages are installed from."""
 
 from __future__ import annotations
 
 import ast
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 _SAME = frozenset(("abspath", "realpath", "normpath", "expanduser", "fspath", "str", "Path", "PurePath", "resolve", "absolute", "as_posix"))
 _DEPTH = 12
@@ -18,6 +24,19 @@ def additions(tree: ast.Module, file: Path) -> Iterator[Path]:
         found = _path(node, names, file)
         if found is not None:
             yield Path(os.path.normpath(file.parent / found))
+
+
+def packages_in(top: Path) -> list[str]:
+    """The folders of a project, by their names, that its packages lie in: what its pyproject.toml says, and `src`."""
+    try:
+        tool = tomllib.loads((top / "pyproject.toml").read_text(encoding="utf-8")).get("tool", {})
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        tool = {}
+    said = tool.get("setuptools", {}) if isinstance(tool, dict) else {}
+    packages = said.get("packages", {}) if isinstance(said, dict) else {}
+    where = packages.get("find", {}).get("where", []) if isinstance(packages, dict) else []
+    home = said.get("package-dir", {}).get("", "") if isinstance(said, dict) else ""
+    return [name for name in dict.fromkeys((*where, home, "src")) if isinstance(name, str) and name not in ("", ".")]
 
 
 def _added(tree: ast.Module) -> Iterator[ast.expr]:

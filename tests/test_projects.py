@@ -273,6 +273,60 @@ def test_a_file_that_is_changed_meanwhile(project: Path, monkeypatch: pytest.Mon
     assert contents(project) == FILES | {"engine.py": ENGINE + "# saved by an editor\n"}
 
 
+AROUND = {
+    "the folder above, that nothing marks": ("runs", "", {}),
+    "two folders above": ("runs/digits", "", {}),
+    "a folder between the script and the project's": ("digits/runs", "digits", {"setup.py": ""}),
+    "the folder of packages": ("runs", "src", {"pyproject.toml": ""}),
+    "the folder that packages are said to be in": ("runs", "pkg", {"pyproject.toml": '[tool.setuptools.packages.find]\nwhere = ["pkg"]\n'}),
+    "the folder of the package without a name": ("runs", "lib", {"pyproject.toml": '[tool.setuptools]\npackage-dir = {"" = "lib"}\n'}),
+}
+
+
+@pytest.mark.parametrize("title", AROUND)
+def test_modules_are_found_around_the_script(tmp_path: Path, title: str) -> None:
+    at, home, marks = AROUND[title]
+    top = tmp_path / "of" / "one" / "project"
+    for name, content in FILES.items():
+        file = top / (at if name == "train.py" else home) / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content)
+    for name, content in marks.items():
+        (top / name).write_text(content)
+    found = os.environ | {"PYTHONPATH": str(top / home)}
+    before = subprocess.run([sys.executable, "train.py"], cwd=top / at, capture_output=True, text=True, env=found)
+    assert before.returncode == 0, before.stderr
+    done = run(top / at, "-m", "ddpify", "convert", "train.py", "-w", "--allow-dirty")
+    assert done.returncode == 0, done.stderr
+    assert "per_rank" in (top / home / "data.py").read_text()
+    after = subprocess.run([sys.executable, "train.py"], cwd=top / at, capture_output=True, text=True, env=found)
+    assert after.returncode == 0, after.stderr
+    assert len(after.stdout.splitlines()) == len(before.stdout.splitlines()) > 0
+
+
+def test_modules_farther_up_are_no_part_of_a_script(tmp_path: Path) -> None:
+    for name, content in FILES.items():
+        file = tmp_path / ("one/two/three" if name == "train.py" else "") / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content)
+    done = load(tmp_path / "one" / "two" / "three" / "train.py")
+    assert done.module("data") is None and done.module("engine") is None
+
+
+def test_a_module_beside_the_script_comes_before_one_above(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    for folder in (tmp_path, tmp_path / "runs"):
+        (folder / "data.py").write_text(DATA)
+    (tmp_path / "runs" / "train.py").write_text("import data\nimport random\nimport torch\n")
+    (tmp_path / "random.py").write_text("")
+    (tmp_path / "torch.py").write_text("")
+    (tmp_path / "setup.py").write_text("")
+    found = load(tmp_path / "runs" / "train.py")
+    file = found.module("data")
+    assert file is not None and file.path == tmp_path / "runs" / "data.py"
+    assert not found.is_local("torch")
+
+
 def test_a_folder_is_its_script(project: Path) -> None:
     (project / "alone.py").unlink()
     done = run(project.parent, "-m", "ddpify", "convert", project.name)

@@ -54,7 +54,7 @@ class Resolver:
         """
         top = name.partition(".")[0]
         if top not in self._tops:
-            roots = self.project.roots[:1] if top in _LIBRARIES else self.project.roots
+            roots = self.project.roots[:1] if top in _LIBRARIES else (*self.project.roots, *self.project.around)
             self._tops[top] = any((root / top).is_dir() or (root / f"{top}.py").is_file() for root in roots)
         return self._tops[top]
 
