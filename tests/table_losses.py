@@ -1,6 +1,6 @@
 """Scripts about losses: what DistributedDataParallel's average over ranks must not change."""
 
-from scripts import Script
+from scripts import Script, on_three
 
 from ddpify import Options
 
@@ -3896,4 +3896,42 @@ class BertForTokenClassification(torch.nn.Module):
         return torch.nn.functional.cross_entropy(self.scores(tokens)[attention_mask], labels[attention_mask])
 """
     },
+)
+
+_CLOSED_OVER = """
+    def criterion(kind):
+        how = "mean"
+        if kind == "total":
+            how = "sum"
+
+            def total(out, labels):
+                return F.cross_entropy(out, labels, reduction=how)
+
+            return total
+
+        def average(out, labels):
+            return F.cross_entropy(out, labels, reduction=how)
+
+        return average
+
+
+    loader = DataLoader(TensorDataset(x, y), batch_size=12, shuffle=True)
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    loss_of = criterion("total")
+    for epoch in range(4):
+        for rows, labels in loader:
+            loss = loss_of(net(rows), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """
+SCRIPTS |= on_three(
+    {
+        "a total, by a name of the function around that was bound before it returned early": Script(_CLOSED_OVER),
+        "a total, by a name of a function around that ends in no other way": Script(
+            _CLOSED_OVER.replace("        return average\n", "        raise ValueError(kind)\n")
+        ),
+    },
+    rows=36,
 )

@@ -32,6 +32,7 @@ from ddpify.facts.model import (
     Super,
     Trace,
     Value,
+    join,
     just,
     library_bases,
 )
@@ -70,20 +71,28 @@ class Frame:
         self.cls: Class | None = None
         self.owners: frozenset[Obj] = frozenset()  # whose method runs: all that it may be
         self.closure: tuple[ast.AST, Stack] | None = None  # what `around` is known by
+        self.is_seen = False  # whether functions that are defined in this one see its names
+        self.left: dict[str, Value] = {}  # what its names held where it returned objects, which may be such functions
 
     def changes(self, name: str) -> None:
         """Note that the tensor of a name is changed in place."""
         if name not in self.copied:
             self.changed.add(name)
 
-    def holder(self, name: str) -> dict[str, Value]:
-        """The names of the function around it that holds a name by now; those of none where none does."""
+    def holders(self, name: str) -> list[dict[str, Value]]:
+        """The names of the function around it that holds a name, as they are by now and as it returned; of none where none does."""
         frame = self.around
         while frame is not None:
-            if frame.local is not None and name in frame.local and name not in frame.nonlocals:
-                return frame.local
+            held = [names for names in (frame.local, frame.left) if names is not None and name in names]
+            if held and name not in frame.nonlocals:
+                return held
             frame = frame.around
-        return {}
+        return []
+
+    def leaves(self) -> None:
+        """Keep what its names hold where it returns an object."""
+        for name, value in (self.local or {}).items() if self.is_seen else ():
+            self.left[name] = self.left.get(name, value) | value
 
 
 class Interpreter(ABC):
@@ -181,8 +190,8 @@ class Interpreter(ABC):
                 return frame.local[name]
             if frame.around is not None:
                 self.asks("outer", (frame.closure, name))
-                if name in (local := frame.holder(name)):
-                    return local[name]
+                if holders := frame.holders(name):
+                    return join([names[name] for names in holders])
         held = self.memory.get((frame.file, name))
         if held is not None:
             return held
@@ -203,8 +212,8 @@ class Interpreter(ABC):
             self.memory[frame.file, name] = value
         if name in frame.nonlocals:
             self.memory.doubt()
-            if name in (local := frame.holder(name)):
-                local[name] |= value
+            for names in frame.holders(name):
+                names[name] |= value
 
     def set_attribute(self, obj: Obj, name: str, value: Value, strong: bool) -> None:
         """Let an object hold `value` as `name`; not `strong`: or what it held before."""
@@ -251,6 +260,7 @@ class Interpreter(ABC):
         frame = self.frame.around if isinstance(self.frame.node, ast.ClassDef) else self.frame
         if frame is not None:
             self.closures[node, made] = frame
+            frame.is_seen = True
             if isinstance(self.memory.watch, Recording):
                 self.memory.watch.closures[node, made] = frame
 
@@ -375,7 +385,7 @@ class Interpreter(ABC):
         if kind == "outer":
             seen = Frame("", {})
             seen.around = self.closures.get(of[0])  # type: ignore[index]
-            return seen.holder(of[1]).get(of[1])  # type: ignore[index]
+            return join([names[of[1]] for names in seen.holders(of[1])])  # type: ignore[index]
         if kind == "keys":
             return frozenset(self.keys.get(of, ()))  # type: ignore[call-overload]
         if kind == "hooks":

@@ -52,6 +52,8 @@ def execute_return(run: Interpreter, node: ast.Return) -> bool:
         value = run.decided(value)  # which says nothing but which way was taken
     if not (run.frame.idle and is_data(run.memory, value)):  # what only other settings give
         run.frame.returned = run.frame.returned | value
+    if not all(isinstance(o, Lit) for o in value.objs):
+        run.frame.leaves()
     run.frame.exits.append(run.memory.fork())
     return False
 
