@@ -122,7 +122,7 @@ class Project:
         return None
 
     def _look_around(self, name: str) -> bool:
-        """Whether a folder around the script holds a module that is not found where Python looks: it is run with that folder on the path."""
+        """Whether a folder around the script holds a module that is found nowhere else: it is run with that folder on Python's path."""
         top = name.partition(".")[0]
         if top in sys.stdlib_module_names or top in _COMPILED:
             return False

@@ -4881,3 +4881,110 @@ SCRIPTS["a table of a package that writes itself, and a file that another packag
         "hubs.py": "class Hub:\n    def upload_file(self, path, name):\n        print('uploaded', name)\n",
     },
 )
+
+
+_LOOKED_UP = """
+    from tensorboardX import SummaryWriter
+
+
+    class Board:
+        def __init__(self, folder):
+            self.writer = SummaryWriter(folder)
+            self.names = {"add_scalar", "add_text"}
+            self.step, self.mode = 0, "train"
+
+        def __getattr__(self, name):
+            if name in self.names:
+                write = getattr(self.writer, name, None)
+
+                def method(tag, value, *more):
+                    if write is not None:
+                        if name != "add_text":
+                            tag = f"{tag}/{self.mode}"
+                        write(tag, value, self.step, *more)
+
+                return method
+            raise AttributeError(name)
+
+
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    board = Board("log")
+    for epoch in range(3):
+        total = 0.0
+        for rows, labels in loader:
+            loss = F.cross_entropy(net(rows), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += loss.item()
+        board.step = epoch
+        board.add_scalar("loss", total)
+    """
+SCRIPTS |= {
+    "methods of a writer that are looked up by names, where there is a writer": Script(
+        _LOOKED_UP, stand_ins={"tensorboardX.py": TENSORBOARDX}
+    ),
+    "methods of a writer that are looked up by names, and must be there": Script(
+        _LOOKED_UP.replace(", name, None)", ", name)"), stand_ins={"tensorboardX.py": TENSORBOARDX}, told=("DDP505",)
+    ),
+    "methods of a writer that are looked up by names, without which something else is done": Script(
+        _LOOKED_UP.replace(
+            "write(tag, value, self.step, *more)",
+            "write(tag, value, self.step, *more)\n                    else:\n                        optimizer.param_groups[0]['lr'] /= 2",
+        ),
+        stand_ins={"tensorboardX.py": TENSORBOARDX},
+        told=("DDP505",),
+    ),
+}
+
+_RESUMED = """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--resume", default="")
+    parser.add_argument("--lr", type=float, default=0.1)
+    args = parser.parse_args()
+    device = torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
+
+
+    def main():
+        global args
+        if args.resume:
+            path = args.resume
+            print("found", os.path.isfile(path))
+            state = torch.load(path, map_location=device, weights_only=False)
+            args = argparse.Namespace(**state["args"])
+            name = args.resume
+            net = nn.Linear(8, 2).to(device)
+            net.load_state_dict(state["net"])
+        else:
+            net = nn.Linear(8, 2).to(device)
+            name = "last.pt"
+        loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+        optimizer = torch.optim.SGD(net.parameters(), lr=args.lr)
+        for epoch in range(3):
+            for rows, labels in loader:
+                loss = F.cross_entropy(net(rows.to(device)), labels.to(device))
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            torch.save({"args": vars(args), "net": net.state_dict()}, name)
+
+
+    main()
+    """
+SCRIPTS |= {
+    "a path among the settings that a file holds, wherever its tensors are loaded to": Script(
+        _RESUMED,
+        args=("--resume", "first.pt"),
+        files={"first.pt": _bytes({"args": {"resume": "first.pt", "lr": 0.05}, "net": _linear()})},
+    ),
+    "a file that is named after a device, and looked for by each rank": Script(
+        _RESUMED.replace(
+            'name = "last.pt"',
+            'name = f"last_{device}.pt"\n            if os.path.isfile(name):\n'
+            "                net.load_state_dict(torch.load(name, map_location=device))",
+        ),
+        told=("DDP506",),
+    ),
+}

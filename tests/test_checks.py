@@ -118,7 +118,8 @@ BOUND = {
     ),
     "a global of a forward, by what is made of the instance": (
         "from torch.nn.parallel import DistributedDataParallel\nclass A:\n    def parameters(self):\n        yield 1\n"
-        "    def forward(self):\n        return rank\na = A()\nif next(a.parameters()):\n    a = DistributedDataParallel(a)\nrank = 0\na()\n"
+        "    def forward(self):\n        return rank\na = A()\nif next(a.parameters()):\n"
+        "    a = DistributedDataParallel(a)\nrank = 0\na()\n"
     ),
     "a global of a function that is called later": "def f():\n    return rank\n\n\nrank = 0\nf()\n",
     "declared global": "def f():\n    global rank\n    rank = 1\n    g()\n\n\ndef g():\n    return rank\n\n\nf()\n",

@@ -159,6 +159,17 @@ def _returns(function: ast.AST, loop: ast.stmt) -> bool:
     return any(n.id in returned for n in names_stored(loop))
 
 
+def _placing(context: Context, call: ast.Call) -> Iterator[ast.expr]:
+    """What of a call only says on which device tensors are to lie: it gives the same numbers and names wherever that is."""
+    called = context.facts.after.value(call.func)
+    if isinstance(call.func, ast.Attribute) and call.func.attr == "to" and not called.functions():
+        yield from call.args
+    paths = called.paths()
+    if paths and all(path.startswith("torch.") for path in paths):
+        yield from (k.value for k in call.keywords if k.arg in ("map_location", "device"))
+        yield from call.args[1:2] if "torch.load" in paths else ()
+
+
 def _read_by(context: Context, path: ast.expr, follows: Follows = lambda read, source: True) -> Iterator[Read]:
     """The names and attributes that a path is made from, through the assignments that `follows` admits."""
     todo, seen = [path], set[ast.expr]()
@@ -167,8 +178,9 @@ def _read_by(context: Context, path: ast.expr, follows: Follows = lambda read, s
         if made in seen or not context.facts.is_edited(made):
             continue
         seen.add(made)
+        placing = {n for call in calls_in(made) for part in _placing(context, call) for n in walk(part)}
         for node in walk(made):
-            if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
+            if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load) and node not in placing:
                 yield node
                 todo += [source.value for source in _assignments(context, node) if follows(node, source)]
 

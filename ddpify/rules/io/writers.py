@@ -17,7 +17,7 @@ from typing import TypeGuard
 from ddpify.edits import Replace, SetArgument
 from ddpify.facts.library.effects import SWITCHES
 from ddpify.facts.model import Call, Class, Ext, Func, New
-from ddpify.facts.tree import Tree, arguments, calls_in, is_none, names_read, outer_names
+from ddpify.facts.tree import Tree, arguments, calls_in, is_none, names_read, names_stored, outer_names
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import prepare
@@ -244,7 +244,7 @@ def _harmless(context: Context, guards: Guards, use: ast.expr, objs: set[New], w
     """Whether a use of a writer is guarded, or only passes it on; assignments of what its calls give go to `wins`."""
     tree = context.facts.tree_of(use)
     parent = tree.parent[use]
-    if _passed_on(context, use, parent, tree.parent.get(parent)) or _asks_if_there(guards, tree, use):
+    if _passed_on(context, use, parent, tree.parent.get(parent)) or _asks_if_there(guards, tree, use) or _looked_up(guards, tree, use):
         return True
     if isinstance(use, ast.Name) and any(_within(context, use, o) for o in objs):
         return True
@@ -322,6 +322,29 @@ def _asks_if_there(guards: Guards, tree: Tree, use: ast.expr) -> bool:
     if not isinstance(branch, ast.If) or branch.test is not test or branch.orelse or guards.required.any(test):
         return False
     return all(_of_rank_zero(guards, s, branch) for s in branch.body)
+
+
+def _looked_up(guards: Guards, tree: Tree, use: ast.expr) -> bool:
+    """Whether a method of the writer is looked up, and None is taken where there is no writer: `write = getattr(writer, name, None)`.
+
+    Each read of its name must then ask whether it is there, before what rank 0 alone may do.
+    """
+    call = tree.parent[use]
+    match call:
+        case ast.Call(func=ast.Name(id="getattr"), args=[first, _, other], keywords=[]) if first is use and is_none(other):
+            statement = tree.parent[call]
+        case _:
+            return False
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            scope = tree.function(statement)
+        case _:
+            return False
+    if isinstance(scope, ast.Module) or name in outer_names(tree.root) or sum(n.id == name for n in names_stored(scope)) > 1:
+        return False
+    reads = [n for n in names_read(scope) if n.id == name]
+    branches = {tree.statement(n) for n in reads if _asks_if_there(guards, tree, n)}
+    return all(guards.silent(n) or branches & {tree.statement(n), *tree.ancestors(n)} for n in reads)
 
 
 def _of_rank_zero(guards: Guards, statement: ast.stmt, branch: ast.If) -> bool:
