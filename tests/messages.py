@@ -1188,9 +1188,7 @@ for epoch in range(9):
 
 OUTPUT = {
     "a print inside an expression": piece("step", STEP + "shown = print(loss) or 1\nreturn shown\n"),
-    "a bar with settings that are not written out": piece(
-        "batches", "settings = dict(leave=False)\nfor x, y in tqdm(loader, **settings):\n    update(x, y)\n"
-    ),
+    "a bar with settings that are not written out": piece("batches", "for x, y in tqdm(loader, **dict(leave=False)):\n    update(x, y)\n"),
     "a bar in a module that is kept": whole(
         WITH_ENGINE.replace("in loader", "in bar(loader)").replace("import update", "import bar, update"),
         {"engine.py": ENGINE + "\n\ndef bar(items):\n    from tqdm import tqdm\n\n    return tqdm(items)\n"},

@@ -4988,3 +4988,48 @@ SCRIPTS |= {
         told=("DDP506",),
     ),
 }
+
+_BARS_OF_SETTINGS = """
+    from tqdm import trange
+
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    bars = {"leave": False}
+    for epoch in range(3):
+        settings = dict(bars, desc=f"epoch {epoch}", disable=epoch > 1)
+        total = 0.0
+        with trange(len(loader), **settings) as bar:
+            for rows, labels in loader:
+                loss = F.cross_entropy(net(rows), labels)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                total += loss.item()
+                bar.update()
+        for _ in trange(2, **bars):
+            pass
+        print("epoch", epoch)
+    """
+_DRAWN = """
+class trange:
+    def __init__(self, count, disable=False, **settings):
+        self.count, self.disable = count, disable
+        if not disable:
+            print("bar", count, sorted(settings))
+
+    def __iter__(self):
+        return iter(range(self.count))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        pass
+
+    def update(self):
+        pass
+"""
+SCRIPTS["bars whose settings are in dicts, one of which says when to draw"] = Script(
+    _BARS_OF_SETTINGS, same=("bar", "epoch"), stand_ins={"tqdm.py": _DRAWN}
+)

@@ -152,7 +152,7 @@ def test_a_comment_names_a_rule() -> None:
 
 
 def test_a_comment_accepts_what_is_told() -> None:
-    told = SCRIPT.replace("tqdm(loader)", "tqdm(loader, **bar)").replace("data =", "bar = vars(torch)['bar']\ndata =")
+    told = SCRIPT.replace("tqdm(loader)", "tqdm(loader, **vars(torch)['bar'])")
     done = convert(told)
     assert done.exit_code == 1
     (finding,) = (f for f in done.findings if f.level >= 2)

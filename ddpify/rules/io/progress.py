@@ -118,12 +118,29 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                 if given is None:
                     yield context.manual(CODE, node, "every rank draws this progress bar", "disable=dist.get_rank() != 0")
                 continue
-            if any(k.arg is None for k in node.keywords) and given is None:
-                yield context.manual(CODE, node, "every rank draws this progress bar", f"disable={rank} != 0 among its settings")
+            several = [k.value for k in node.keywords if k.arg is None]
+            if several and given is None:
+                yield from _among_settings(context, tree, node, several)
             elif not _disabled(context, given) and not _drawn_by_output(context, node):
                 edit = SetArgument(node, "disable", *_condition(given, rank))
                 yield _shown_by_rank_zero(tree, node, edit)
     yield from _counted(context)
+
+
+def _among_settings(context: Context, tree: Tree, node: ast.Call, several: list[ast.expr]) -> Iterator[Change | Finding]:
+    """A bar whose settings are in a dict: what they say of showing it holds on rank 0."""
+    rank, settings = context.names["rank"], several[0]
+    if isinstance(settings, ast.Dict) and any(
+        isinstance(k, ast.Constant) and k.value == "disable" and context.asks_for_rank(v)
+        for k, v in zip(settings.keys, settings.values, strict=True)
+    ):
+        return
+    if len(several) > 1 or not isinstance(settings, (ast.Name, ast.Attribute)) or _drawn_by_output(context, node):
+        yield context.manual(CODE, node, "every rank draws this progress bar", f"disable={rank} != 0 among its settings")
+        return
+    text = f'{{{{**{{0}}, "disable": {rank} != 0 or {{0}}.get("disable", False)}}}}'
+    why = "only rank 0 shows the progress bar; otherwise every rank would"
+    yield Change(CODE, why, tree.shown, node, (Replace(settings, text, (settings,)),), without="every rank draws this bar")
 
 
 def _counted(context: Context) -> Iterator[Change]:
