@@ -1534,3 +1534,29 @@ SCRIPTS |= {
         (", by a script with a main block", "waves", 'if __name__ == "__main__":\n    main()'),
     )
 }
+
+SCRIPTS["a package's modules, by a star"] = Script(
+    """
+    from nets import *
+
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+    net = small.net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        total = 0.0
+        for rows, labels in loader:
+            loss = F.cross_entropy(net(rows), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += loss.item()
+        print("epoch", epoch)
+    """,
+    same=("epoch",),
+    files={
+        "nets/__init__.py": "from .small import Net\n",
+        "nets/small.py": "import torch.nn as nn\n\n\nclass Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.layer = nn.Linear(8, 2)\n\n    def forward(self, rows):\n        return self.layer(rows)\n\n\n"
+        "def net():\n    return Net()\n",
+    },
+)

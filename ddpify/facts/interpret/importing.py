@@ -58,6 +58,10 @@ def _star(run: Interpreter, base: str | None, file: SourceFile | None) -> None:
             run.memory.add((run.frame.file, STARS), value)
         elif not name.startswith("_"):
             run.bind(name, value)
+    inside = [module.rpartition(".")[2] for module in run.project.files if module.rpartition(".")[0] == base]  # names of the package, too
+    for name in inside:
+        if (base, name) not in run.memory and not name.startswith("_"):
+            run.bind(name, just(Module(f"{base}.{name}")))
 
 
 def imports(run: Interpreter, node: ast.Import | ast.ImportFrom, file: str) -> set[str]:
