@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ddpify.facts import orders, uniform
-from ddpify.facts.model import NOTHING, Lit, New, Tup, Value
+from ddpify.facts.model import NOTHING, Lit, New, Tup, Value, join
 from ddpify.facts.operands import argument, drawn_inside, entries, given
 from ddpify.facts.origins import Origin, of_kind, only, ungraded, without
 from ddpify.placement import rows
@@ -195,7 +195,9 @@ def function(
     if uneven([*args, *keywords.values()]):
         return Value(frozenset(), origins, "other")
     if name in ("view", "reshape"):
-        operands[1:] = [_size(run, args[0], v, o) for v, o in zip(args[1:], operands[1:], strict=True)]
+        sizes = args[1:]
+        operands[1:] = [_size(run, args[0], v, o) for v, o in zip(sizes, operands[1:], strict=True)]
+        operands = [operands[0], Argument()] if _are_sizes_or_ones(run, args[0], sizes) else operands
     if name in BY_WEIGHT and run.ignores():
         named.setdefault("ignore_index", Argument())
     if name not in _OF_ANYTHING:
@@ -300,6 +302,14 @@ def _size(run: Interpreter, rows: Value, size: Value, operand: Argument) -> Argu
     if size.scale == "count" and size.of_kind("multiple") and (rows.shape is None or rows.shape.axis == 0):
         return Argument(literal=-1)  # several rows of each sample
     return Argument("count") if is_batch_size(run, rows, size) else operand
+
+
+def _are_sizes_or_ones(run: Interpreter, constant: Value, sizes: Sequence[Value]) -> bool:
+    """Whether a constant is viewed by sizes each of which may be 1 in place of the batch's: with those of a share, it would fail."""
+    only = sizes[0] if len(sizes) == 1 else NOTHING
+    each = join([v for o in only.instances() if o.path == "list" for v in entries(run, o)] or [only])
+    ones = bool(each.objs) and all(isinstance(o, Lit) and o.value == 1 for o in each.objs)
+    return constant.scale is None and each.scale == "count" and ones
 
 
 def is_batch_size(run: Interpreter, rows: Value, size: Value) -> bool:

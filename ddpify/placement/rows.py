@@ -141,6 +141,8 @@ NAMES: dict[str, Rule] = {
     **dict.fromkeys(("tril", "triu", "inverse", "cholesky", "matrix_exp", "pinverse"), partial(of_last, dims=2)),
     **dict.fromkeys(("det", "logdet"), partial(of_last, dims=2, grow=-2)),
     "diag_embed": partial(of_last, dims=1, grow=1),
+    "view_as_complex": partial(of_last, grow=-1),
+    "view_as_real": partial(of_last, dims=0, grow=1),
     "rms_norm": layers.layer_norm,
     "layer_norm": layers.layer_norm,
     # products
