@@ -157,13 +157,14 @@ def _into_entry(run: Interpreter, target: ast.Subscript, value: Value) -> None:
         origins = without(origins, "whole")
     if combine(run, of, receiver, value):
         return
+    shape = receiver.shape and receiver.shape._replace(uniform=False)  # entries of a constant may differ from here on
     if not receiver.objs and origins and isinstance(of, ast.Name):
         scale = "other" if receiver.scale == "sample" and _is_of_other_samples(run, index) else receiver.scale
-        run.bind(of.id, Value(receiver.objs, receiver.origins | origins, scale, receiver.shape))
+        run.bind(of.id, Value(receiver.objs, receiver.origins | origins, scale, shape))
         run.frame.changes(of.id)
     elif not receiver.objs and origins and isinstance(of, ast.Attribute):
         for obj in run.expression(of.value).objs:
-            run.set_attribute(obj, of.attr, Value(receiver.objs, receiver.origins | origins, receiver.scale, receiver.shape), False)
+            run.set_attribute(obj, of.attr, Value(receiver.objs, receiver.origins | origins, receiver.scale, shape), False)
 
 
 def _under_keys(run: Interpreter, obj: Obj, index: Value, value: Value, at: ast.expr, alone: bool) -> None:
