@@ -170,6 +170,59 @@ _WAYS = {
     ),
 }
 
+_WRITTEN = {  # into the rows of a tensor, by number
+    "a mask up to a length": ("z[i, kinds[i] :] = 0",),
+    "a mask of pairs": ("for j in range(3):", "    z[i, j] = out[i, j] * kinds[i]"),
+    "a row that a condition asks for": ("if kinds[i] > 0:", "    z[i] = out[i].pow(2)"),
+    "a row added to": ("z[i] += out[i]", "z[i, 0] *= 2"),
+    "a row by its number": ("z[i] = out[i] * i",),
+    "an entry at its number": ("z[i, i % 3] = out[i].sum()",),
+    "the row before": ("z[i] = out[i - 1]",),
+    "a row further on": ("z[i - 1] = out[i]",),
+    "what was written before": ("z[i] = z[i - 1] + out[i]",),
+    "the average": ("z[i] = out[i] - out.mean(0)",),
+    "the row of a kind": ("z[kinds[i]] = out[i]",),
+    "an entry of a row": ("z[i][0] = out[i][1]",),
+    "a copy": ("z[i].copy_(out[i])",),
+    "a copy of another": ("z[i].copy_(out[i - 1])",),
+    "a total": ("t = 0 if i == 0 else t", "t = t + out[i]", "z[i] = t"),
+}
+_NUMBERS = {"all": "range(n)", "all but the last": "range(n - 1)", "all but the first": "range(1, n)", "half of them": "range(n // 2)"}
+
+
+_STORED = {  # each sample's own, or the same for all, and then what is neither
+    "a number": ("z[:, 0] = 2",),
+    "another column": ("z[:, 0] = out[:, 1]", "z[..., 1:] += out[..., :2]"),
+    "a number where a mask is": ("z[kinds > 0] = 2", "z[out > 0] += 1"),
+    "rows where a mask is": ("z[kinds > 0] = out[kinds > 0]",),
+    "a column filled": ("z[:, 0].fill_(3)", "z[:, 1].mul_(out[:, 2])"),
+    "an entry at each one's kind": ("z[torch.arange(n), kinds] = 3", "z[range(n), kinds] += out[:, 0]"),
+    "a number into the first row": ("z[0] = 2",),
+    "an average into the first row": ("z[0] = out.mean(0)",),
+    "a row into the last row": ("z[-1] = out[0]",),
+    "a number into half of the rows": ("z[: n // 2] = 2",),
+    "a number into each second row": ("z[::2] = 2",),
+    "a number into the first entry": ("z[0, 0] = 2",),
+    "a number into the first entry of the first row": ("z[0][0] = 2",),
+    "an average into a column": ("z[:, 0] = out.mean()",),
+    "an average into the rows of a mask": ("z[kinds > 0] = out.mean(0)",),
+    "an average, at each one's kind": ("z[range(n), kinds] = out.mean()",),
+    "a number, at all kinds": ("z[:, kinds] = 2",),
+    "rows at their kinds": ("z[kinds] = out",),
+    "numbers of the rows": ("z[:, 0] = torch.arange(n)",),
+    "the first row filled": ("z[0].zero_()",),
+    "a column filled with the largest": ("z[:, 0].fill_(float(out.detach().max()))",),
+    "a column times the largest": ("z[:, 0].mul_(out.max())",),
+    "the data of the first row": ("z.data[0] = 2",),
+}
+
+
+def _written(lines: tuple[str, ...], numbers: str = "range(n)") -> Script:
+    """A script that writes to the rows of a tensor one by one, and trains on its rows."""
+    body = (f"    {line}" for line in lines)
+    return _trained("z = out.new_ones(n, 3)", f"for i in {numbers}:", *body, "z = z * out.roll(1, 1)", loss="z.pow(2).mean()")
+
+
 _IN_A_FORWARD = {
     "attends to its own steps, part by part": (
         "parts = []",
@@ -299,5 +352,9 @@ SCRIPTS: dict[str, Script] = {
     **{f"a forward fills a list, and each sample {how}": _forward(lines, ("DDP402",)) for how, lines in _OF_OTHERS.items()},
     **{f"{how}: {one}, {reduced}": _collected(how, one, reduced) for how in _COLLECTED for one, reduced in sorted(_PAIRED)},
     **{f"samples one by one: {how}": _trained(*lines, loss=loss) for how, (lines, loss) in _WAYS.items()},
+    **{f"rows written to: {how}": _trained("z = out.new_ones(n, 3)", *lines, "z = z * out.roll(1, 1)", loss="z.pow(2).mean()") for how, lines in _STORED.items()},
+    **{f"rows written by number: {how}": _written(lines) for how, lines in _WRITTEN.items()},
+    **{f"rows written by number, {of}": _written(("z[i] = out[i].pow(2)",), numbers) for of, numbers in _NUMBERS.items()},
+    **{f"rows in a list, {of}": _trained("z = []", f"for i in {numbers}:", "    z.append(out[i].pow(2))", "z = torch.stack(z)", loss="z.logsumexp(1).mean()") for of, numbers in _NUMBERS.items()},
     **on_three({"one by one on three ranks": _trained("z = [out[i].mean() for i in range(n)]", loss="sum(z)", count="len(kinds)")}),
 }  # fmt: skip

@@ -135,6 +135,11 @@ def _column(run: Interpreter, shape: Shape, key: object) -> Shape | None:
     return column.shape._replace(axis=0, several=False) if known and column.shape is not None else None
 
 
+def entries(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Value:
+    """What `x[...] = ...` writes to, of a tensor: where the order of samples is drawn, nobody knows which of them."""
+    return _indexed(run, base, index, node, base.origins | index.origins)
+
+
 def _indexed(run: Interpreter, base: Value, index: Value, node: ast.Subscript, origins: frozenset[Origin]) -> Value:
     """`x[...]` of a tensor."""
     entries = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]

@@ -58,6 +58,7 @@ _SIZES_ONLY = frozenset(
     "zeros_like ones_like full_like empty_like rand_like randn_like zero_ fill_ numel nelement new new_zeros new_ones new_full "
     "new_empty".split()
 )
+_OF_SIZES = frozenset("view reshape zeros ones empty rand randn new_zeros new_ones new_empty".split())
 _OF_ONE = frozenset(
     "Linear LazyLinear Identity Sequential Embedding Flatten Unflatten Conv1d Conv2d Conv3d BatchNorm1d BatchNorm2d BatchNorm3d LayerNorm "
     "GroupNorm Dropout Dropout1d Dropout2d Dropout3d ReLU LeakyReLU GELU SiLU Sigmoid Tanh Softmax LogSoftmax".split()
@@ -219,6 +220,8 @@ def function(
         found = found._replace(scale="other")
     value = value_of(run, found, node, origins, places)
     shape = _known_shape(name, node, args, value)
+    if shape is not None and shape.base is node and value.scale in ROWS and name in _OF_SIZES:
+        run.claims.note("shown", node, _sizes_at_least(node))
     if shape is value.shape and name not in _LEFT_BEHIND and name not in _UNGRADED:
         return value
     return Value(value.objs, _still_of(name, value.origins), value.scale, shape)
@@ -267,6 +270,12 @@ def _known_shape(name: str, node: ast.AST, args: list[Value], value: Value) -> S
     if shape is not None and shape.uniform != (alike := value.scale is None and uniform.is_uniform(name, args)):
         shape = shape._replace(uniform=alike)
     return shape
+
+
+def _sizes_at_least(node: ast.AST) -> int:
+    """How many sizes there are at least in `rows.view(*sizes, -1, 2)`, where those of the samples come first."""
+    given = node.args if isinstance(node, ast.Call) else []
+    return len(given) if _is_starred(given[:1]) and not _is_starred(given[1:]) else 1
 
 
 def _among_places(operands: list[Argument], named: Mapping[str, Argument]) -> bool:

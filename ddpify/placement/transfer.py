@@ -402,7 +402,7 @@ def _product_of_both(use: Use, a: Shape, b: Shape) -> Result:
         if a.axis != b.axis:
             return COUPLED
         use.at_least(a, a.axis + 3)
-        use.at_least(b, b.axis + 3)
+        (use.at_least if b.axis else use.proves)(b, b.axis + 3)  # else as many columns on the left as there are samples
         return Result("sample", (a if a.base is not None else b).resized())
     left, right = a.dims - 1 - a.axis, b.dims - 1 - b.axis  # counted from the right
     if left == 0 and right == min(b.dims - 1, 1):

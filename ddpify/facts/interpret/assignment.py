@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 
 from ddpify.facts import library, named, sources, tensor_entries, uniform
+from ddpify.facts.interpret import written
 from ddpify.facts.interpret.literals import is_whole_number, literal, literal_keys
 from ddpify.facts.interpret.operators import by_class
 from ddpify.facts.interpret.state import ELEMENT, UNNAMED, Interpreter
@@ -155,8 +156,9 @@ def _into_entry(run: Interpreter, target: ast.Subscript, value: Value) -> None:
     origins = library.mixed([value, index], {}).origins
     if not of_kind(origins, "batch"):  # rows of all ranks, put where all ranks have them
         origins = without(origins, "whole")
-    if combine(run, of, receiver, value):
+    if combine(run, of, receiver, value) or written.write(run, target, value):
         return
+    receiver = run.expression(of)
     shape = receiver.shape and receiver.shape._replace(uniform=False)  # entries of a constant may differ from here on
     if not receiver.objs and origins and isinstance(of, ast.Name):
         scale = "other" if receiver.scale == "sample" and _is_of_other_samples(run, index) else receiver.scale

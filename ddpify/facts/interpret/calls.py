@@ -12,7 +12,7 @@ from typing import Any
 from ddpify.facts import drivers, library, named, sources, tensors, uniform
 from ddpify.facts.assumed import BY_ALL_RANKS, BY_RANK_ZERO, GATHERS, READERS
 from ddpify.facts.flags import flags
-from ddpify.facts.interpret import starred
+from ddpify.facts.interpret import starred, written
 from ddpify.facts.interpret.assignment import combine, filled_with, takes_on
 from ddpify.facts.interpret.attributes import opened, read
 from ddpify.facts.interpret.batches import gathered, read_whole, rows_of_rank
@@ -161,7 +161,7 @@ def changed_in_place(run: Interpreter, method: ast.Attribute, was: Value, result
         owners = run.expression(inner.value).objs
         for obj in owners:
             run.set_attribute(obj, inner.attr, Value(frozenset(), result.origins, result.scale, result.shape), len(owners) == 1)
-    elif not combine(run, inner, was, result):
+    elif not (written.write(run, inner, result) if isinstance(inner, ast.Subscript) else combine(run, inner, was, result)):
         filled_with(run, inner, result.scale is None and result.shape is not None and result.shape.uniform)
 
 

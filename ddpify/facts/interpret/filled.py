@@ -1,15 +1,19 @@
-"""A list that a loop over the samples of a batch fills: `rows = []`, and in the loop `rows.append(...)`, has an entry for each of them."""
+"""What a loop over the samples of a batch fills: `rows = []`, and in the loop `rows.append(...)`, has an entry for each of them.
+
+A tensor of rows stays one, in each row of which a pass writes what is of that sample: `mask[i, :lengths[i]] = 1`.
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ddpify.facts import library
 from ddpify.facts.interpret.assignment import counts
 from ddpify.facts.interpret.state import ELEMENT, Interpreter
-from ddpify.facts.model import NOTHING, Func, New, Obj, Tup, Value
-from ddpify.facts.origins import only
+from ddpify.facts.model import NOTHING, Func, Loop, New, Obj, Tup, Value
+from ddpify.facts.origins import only, without
+from ddpify.facts.tensors import ENDS
 from ddpify.facts.tree import names_read, names_stored, walk
 from ddpify.placement.shape import Shape
 
@@ -18,10 +22,37 @@ _NESTED = 3  # so deep it is looked into what objects hold
 _ENDS = (ast.Break, ast.Continue, ast.Return, ast.Raise, ast.Yield, ast.YieldFrom, ast.Try, ast.Global, ast.Nonlocal)
 
 
-def fill(run: Interpreter, loop: ast.For, element: Value) -> None:
-    """After a loop over samples, a list that got one entry in each pass, of that sample alone, is a list of rows."""
-    if loop.orelse or any(isinstance(n, _ENDS) for s in loop.body for n in walk(s)):
+def rows_written(run: Interpreter, loop: ast.For) -> dict[str, Value]:
+    """The tensors of rows, as they are before a loop, in whose entries it writes."""
+    bound = {n.id for s in loop.body for n in names_stored(s)}
+    written = {name for s in loop.body for n in walk(s) if (name := _written(n))}
+    held = {name: run.lookup(name) for name in written - bound}
+    return {n: v for n, v in held.items() if v.scale == "sample" and not v.objs and v.shape is not None and v.shape.axis == 0}
+
+
+def _written(node: ast.AST) -> str:
+    """The name of the tensor whose entries a node writes to: `x[i, 0] = ...`, `x[i][0] = ...`, `x[i].fill_(1)`; empty where it does not."""
+    match node:
+        case ast.Subscript(value=of, ctx=ast.Store()) | ast.Call(ast.Attribute(ast.Subscript(of))):
+            while isinstance(of, ast.Subscript):
+                of = of.value
+            return of.id if isinstance(of, ast.Name) else ""
+    return ""
+
+
+def fill(run: Interpreter, loop: ast.For, passes: Loop, before: Mapping[str, Value]) -> None:
+    """After a loop over samples, a list that got one entry in each pass, of that sample alone, is a list of rows.
+
+    And so are the tensors of rows that there were before it, where each pass wrote to its sample's row alone.
+    """
+    if loop.orelse or any(isinstance(n, _ENDS) for s in loop.body for n in walk(s)) or _ends_elsewhere(run, passes.over):
         return
+    element = passes.element
+    for name, rows in before.items():
+        if _Passes(run, loop, before).are_apart():
+            # what it numbers has an entry for each sample, be it a tensor or a tuple
+            origins = without(run.lookup(name).origins, "entry") | only(rows.origins, "entry")
+            run.bind(name, Value(rows.objs, origins, "sample", rows.shape))
     for statement in loop.body:
         match statement:
             case ast.Expr(ast.Call(ast.Attribute(ast.Name(id=name), "append"), [entry], [])) if not isinstance(entry, ast.Starred):
@@ -29,9 +60,17 @@ def fill(run: Interpreter, loop: ast.For, element: Value) -> None:
                 made = next(iter(held.objs)) if len(held.objs) == 1 else None
                 if not (isinstance(made, New) and made.path == "list" and _was_empty(run, loop, name)):
                     continue
-                if _Passes(run, loop).are_apart():
+                if _Passes(run, loop, {}).are_apart():
                     origins = run.memory.get((made, ELEMENT), NOTHING).origins | only(library.mixed([element], {}).origins, "batch")
                     run.bind(name, Value(held.objs, origins, "sample", Shape(made, sure=False)))
+
+
+def _ends_elsewhere(run: Interpreter, over: Value) -> bool:
+    """Whether a loop over the numbers of samples leaves some of them out: `range(1, n)`, `range(n // 2)`."""
+    ranges = [o for o in over.instances() if o.path == "range"]
+    ends = [run.memory.get((o, ENDS), NOTHING) for o in ranges]
+    starts = any(len(getattr(o.node, "args", ())) > 1 for o in ranges)
+    return starts or any(end.of_kind(kind) for end in ends for kind in ("offset", "fraction", "divided", "multiple"))
 
 
 def _was_empty(run: Interpreter, loop: ast.For, name: str) -> bool:
@@ -87,8 +126,8 @@ def _block(run: Interpreter, loop: ast.For) -> list[ast.stmt]:
 class _Passes:
     """The passes of a loop: whether each has of the batch what its own sample tells, and nothing else."""
 
-    def __init__(self, run: Interpreter, loop: ast.For) -> None:
-        self.run, self.loop = run, loop
+    def __init__(self, run: Interpreter, loop: ast.For, rows: Mapping[str, Value]) -> None:
+        self.run, self.loop, self.rows = run, loop, rows
         self.targets = {n.id for n in names_stored(loop.target)}
 
     def are_apart(self) -> bool:
@@ -110,7 +149,9 @@ class _Passes:
 
     def _reads_own(self, node: ast.AST, own: set[str]) -> bool:
         own = own | {n.id for c in walk(node) if isinstance(c, ast.comprehension) for n in names_stored(c.target)}
-        if isinstance(node, ast.AugAssign) and not (isinstance(node.target, ast.Name) and node.target.id in own):
+        if isinstance(node, ast.AugAssign) and not (
+            self._is_numbered(node.target) if isinstance(node.target, ast.Subscript) else getattr(node.target, "id", "") in own
+        ):
             return False
         return self._is_own(node, own)
 
@@ -133,12 +174,13 @@ class _Passes:
         first = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
         if not (isinstance(first, ast.Name) and first.id in self.targets and isinstance(node.value, ast.Name)):
             return False
-        rows = self.run.lookup(node.value.id)
+        rows = self.rows.get(node.value.id) or self.run.lookup(node.value.id)
         return rows.scale == "sample" and not any(map(rows.of_kind, ("parts", "joined", "reordered", "steps")))
 
-    @staticmethod
-    def _is_of(node: ast.AST, own: set[str]) -> bool:
+    def _is_of(self, node: ast.AST, own: set[str]) -> bool:
         while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
+            if isinstance(node, ast.Subscript) and self._is_numbered(node):
+                return True
             node = node.func if isinstance(node, ast.Call) else node.value
         return isinstance(node, ast.Name) and node.id in own
 

@@ -100,9 +100,10 @@ def execute_for(run: Interpreter, node: ast.For) -> bool:
         passes.append(Loop(node, run.frame.file, over, element | run.fed.get(node, NOTHING)))
         return passes[-1]
 
+    rows = filled.rows_written(run, node)
     alive = _loop(run, node, node.body, node.orelse, enter, False)
     if alive and per_sample(run, passes[-1].over):
-        filled.fill(run, node, passes[-1].element)
+        filled.fill(run, node, passes[-1], rows)
     _rewritten(run, node)
     return alive
 
