@@ -72,7 +72,37 @@ class BertModel(nn.Module):
         return out.unsqueeze(1), out, (out,)
 """
 
+_BY_PLACE = {
+    "a sum": ("nn.CrossEntropyLoss(None, False)", "kinds"),
+    "a sum, named last": ("nn.CrossEntropyLoss(None, None, -100, None, 'sum')", "kinds"),
+    "a sum of squares": ("nn.MSELoss(False)", "other"),
+    "a sum of squares, named last": ("nn.MSELoss(None, None, 'sum')", "other"),
+    "one number each": ("nn.L1Loss(None, False)", "other"),
+    "a label that is ignored": ("nn.NLLLoss(None, True, 1)", "kinds"),
+    "a sum over other labels": ("nn.NLLLoss(None, False, 1)", "kinds"),
+    "weights": ("nn.CrossEntropyLoss(torch.tensor([1.0, 3.0, 2.0]))", "kinds"),
+    "an average": ("nn.SmoothL1Loss(True, True)", "other"),
+}
+
+
+def _by_place(made: str, of: str) -> Script:
+    """A loss whose settings are given by their places."""
+    return Script(f"""\
+feed = DataLoader(TensorDataset(x, y, x[:, :3].contiguous()), batch_size=4, shuffle=True, drop_last=True)
+net = nn.Linear(8, 3)
+far = {made}
+sgd = torch.optim.SGD(net.parameters(), lr=0.01)
+for epoch in range(2):
+    for rows, kinds, other in feed:
+        loss = far(net(rows).log_softmax(1), {of}).mean()
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+""")
+
+
 SCRIPTS: dict[str, Script] = {
+    **{f"a loss by the places of its settings: {how}": _by_place(*loss) for how, loss in _BY_PLACE.items()},
     "pairs of views whose own places are masked by the batch size": Script(
         """
     def train(net, loader, optimizer, epoch):

@@ -219,8 +219,17 @@ _STORED = {  # each sample's own, or the same for all, and then what is neither
 
 def _written(lines: tuple[str, ...], numbers: str = "range(n)") -> Script:
     """A script that writes to the rows of a tensor one by one, and trains on its rows."""
-    body = (f"    {line}" for line in lines)
-    return _trained("z = out.new_ones(n, 3)", f"for i in {numbers}:", *body, "z = z * out.roll(1, 1)", loss="z.pow(2).mean()")
+    return _stored((f"for i in {numbers}:", *(f"    {line}" for line in lines)))
+
+
+def _stored(lines: tuple[str, ...]) -> Script:
+    """A script that writes to the rows of a tensor, and trains on them."""
+    return _trained("z = out.new_ones(n, 3)", *lines, "z = z * out.roll(1, 1)", loss="z.pow(2).mean()")
+
+
+def _listed(numbers: str) -> Script:
+    """A script that trains on a list of rows, by their numbers."""
+    return _trained("z = []", f"for i in {numbers}:", "    z.append(out[i].pow(2))", "z = torch.stack(z)", loss="z.logsumexp(1).mean()")
 
 
 _IN_A_FORWARD = {
@@ -352,9 +361,9 @@ SCRIPTS: dict[str, Script] = {
     **{f"a forward fills a list, and each sample {how}": _forward(lines, ("DDP402",)) for how, lines in _OF_OTHERS.items()},
     **{f"{how}: {one}, {reduced}": _collected(how, one, reduced) for how in _COLLECTED for one, reduced in sorted(_PAIRED)},
     **{f"samples one by one: {how}": _trained(*lines, loss=loss) for how, (lines, loss) in _WAYS.items()},
-    **{f"rows written to: {how}": _trained("z = out.new_ones(n, 3)", *lines, "z = z * out.roll(1, 1)", loss="z.pow(2).mean()") for how, lines in _STORED.items()},
+    **{f"rows written to: {how}": _stored(lines) for how, lines in _STORED.items()},
     **{f"rows written by number: {how}": _written(lines) for how, lines in _WRITTEN.items()},
     **{f"rows written by number, {of}": _written(("z[i] = out[i].pow(2)",), numbers) for of, numbers in _NUMBERS.items()},
-    **{f"rows in a list, {of}": _trained("z = []", f"for i in {numbers}:", "    z.append(out[i].pow(2))", "z = torch.stack(z)", loss="z.logsumexp(1).mean()") for of, numbers in _NUMBERS.items()},
+    **{f"rows in a list, {of}": _listed(numbers) for of, numbers in _NUMBERS.items()},
     **on_three({"one by one on three ranks": _trained("z = [out[i].mean() for i in range(n)]", loss="sum(z)", count="len(kinds)")}),
 }  # fmt: skip

@@ -379,6 +379,8 @@ SAMPLES: dict[str, list[Call]] = {
     "masked_fill": [call(X, M, 0.0), call(X, M, Sum("mean", one=True)), call(Sum("weighted", one=True), NoWeight(), 0.0)],
     "diagonal": [call(X, 0, D, D), call(X), call(X, dim1=-2, dim2=-1), call(X, 0, 1, 2)],
     "diag_embed": [call(X)],
+    "view_as_complex": [call(Rows(wide=2))],
+    "view_as_real": [call(Rows("complex"))],
     "unfold": [call(X, D, 2, 1)],
     "arange": [call(N), call(0, N), call(5)],
     "layer_norm": [call(X, (5,)), call(X, (6,)), call(X, (6, 5)), call(X, (4,))],

@@ -441,7 +441,7 @@ def takes(instance: New, inputs: int) -> bool:
 
 def _set_up_as(run: Interpreter, instance: New, name: str) -> dict[str, Value]:
     """What a module was constructed with, and what it was given since; of a stack of layers, how these order their dimensions, too."""
-    out = settings(run, instance) | {k: v for k, v in run.memory.of(instance) if k in ("weight", "reduction")}
+    out = settings(run, instance) | {k: v for k, v in run.memory.of(instance) if k in ("weight", "reduction", "ignore_index")}
     for layer in out.get("0", NOTHING).instances() if name.startswith("Transformer") else ():
         out = {k: v for k, v in settings(run, layer).items() if k == "batch_first"} | out
     return out

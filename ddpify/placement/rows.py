@@ -146,7 +146,8 @@ NAMES: dict[str, Rule] = {
     "rms_norm": layers.layer_norm,
     "layer_norm": layers.layer_norm,
     # products
-    **dict.fromkeys(("matmul", "mm", "bmm", "mv"), transfer.matmul),
+    **dict.fromkeys(("matmul", "mm", "mv"), transfer.matmul),
+    "bmm": transfer.batched_product,
     **dict.fromkeys(("addmm", "addmv", "baddbmm"), transfer.added_product),
     **dict.fromkeys(("dot", "vdot"), transfer.vecdot),
     "inner": transfer.inner,

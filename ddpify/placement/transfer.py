@@ -378,6 +378,13 @@ def matmul(use: Use) -> Result:
     return _product_of_both(use, shape_of(a), shape_of(b))
 
 
+def batched_product(use: Use) -> Result:
+    """`bmm(a, b)`: the products of as many matrices on either side."""
+    operands = use.get(0, "input", "self"), use.get(1, "mat2")
+    three = all(use.proves(shape_of(a), 3) for a in operands if a.scale in ROWS)
+    return matmul(use.over(*operands)) if three else NO_CLAIM
+
+
 def _product_beside(use: Use, x: Shape, first: bool, other: Argument) -> Result:
     """The product of samples and a constant matrix; `first`: the samples stand on its left."""
     multiplied_out = 0 if first else 1  # counted from the right: the last dimension on the left, the one before it on the right
@@ -402,7 +409,7 @@ def _product_of_both(use: Use, a: Shape, b: Shape) -> Result:
         if a.axis != b.axis:
             return COUPLED
         use.at_least(a, a.axis + 3)
-        (use.at_least if b.axis else use.proves)(b, b.axis + 3)  # else as many columns on the left as there are samples
+        use.at_least(b, b.axis + 3)
         return Result("sample", (a if a.base is not None else b).resized())
     left, right = a.dims - 1 - a.axis, b.dims - 1 - b.axis  # counted from the right
     if left == 0 and right == min(b.dims - 1, 1):

@@ -8,7 +8,7 @@ from ddpify.facts import tensor_entries, tensors
 from ddpify.facts.interpret.state import Interpreter
 from ddpify.facts.model import NOTHING, Value
 from ddpify.facts.operands import argument
-from ddpify.facts.origins import Origin, of_kind
+from ddpify.facts.origins import Origin
 from ddpify.placement.shape import COUPLED, PLACES, ROWS, Use
 from ddpify.placement.transfer import together
 

@@ -80,22 +80,29 @@ def _container(new: Construction) -> None:
         new.keep(name, item)
 
 
-_WEIGHTED = frozenset(("CrossEntropyLoss", "NLLLoss", "BCELoss", "BCEWithLogitsLoss"))  # their first argument is the weight
+_AVERAGED = ("size_average", "reduce", "reduction")
+_BY_PLACE = {  # the settings of losses in the order in which they are taken
+    **dict.fromkeys(("CrossEntropyLoss", "NLLLoss", "NLLLoss2d"), ("weight", "size_average", "ignore_index", "reduce", "reduction")),
+    **dict.fromkeys(("BCELoss", "BCEWithLogitsLoss"), ("weight", *_AVERAGED)),
+    **dict.fromkeys(("MSELoss", "L1Loss", "SmoothL1Loss", "KLDivLoss", "SoftMarginLoss", "MultiLabelMarginLoss"), _AVERAGED),
+    **dict.fromkeys(("MarginRankingLoss", "HingeEmbeddingLoss", "CosineEmbeddingLoss"), ("margin", *_AVERAGED)),
+    "HuberLoss": ("reduction",),
+    "MultiLabelSoftMarginLoss": ("weight", *_AVERAGED),
+}
 _OF_LOSSES = ("weight", "ignore_index", "pos_weight", "reduction", "size_average", "reduce", "label_smoothing")
 
 
 def _layer(new: Construction) -> None:
     """A layer or a loss of torch: its settings, and how a loss averages."""
     name = new.path.rpartition(".")[2]
-    if name in _WEIGHTED and new.args:
-        new.keep("weight", new.args[0])
+    given = {**dict(zip(_BY_PLACE.get(name, ()), new.args, strict=False)), **new.keywords}
     new.keep_settings()
     for setting in _OF_LOSSES:
-        if setting in new.keywords and not is_literal(new.keywords[setting], None):
-            new.keep(setting, new.keywords[setting])
-    if is_literal(new.keywords.get("size_average", NOTHING), False) or ("Loss" in name and any(is_literal(a, False) for a in new.args[:2])):
+        if setting in given and not is_literal(given[setting], None):
+            new.keep(setting, given[setting])
+    if is_literal(given.get("size_average", NOTHING), False):
         new.keep("reduction", just(Lit("sum")))
-    if is_literal(new.keywords.get("reduce", NOTHING), False):
+    if is_literal(given.get("reduce", NOTHING), False):
         new.keep("reduction", just(Lit("none")))
 
 
