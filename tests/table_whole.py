@@ -46,6 +46,48 @@ def _script(step: str = _LOSS, before: str = "", forward: str = _OUT, more: str 
 
 
 SCRIPTS = {
+    "losses of whole batches, put with the step that was drawn for each sample": Script(
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.out = nn.Linear(9, 8)
+
+            def forward(self, rows, steps):
+                return self.out(torch.cat((rows, steps.view([len(rows), 1])), 1))
+
+
+        class Flow:
+            def __init__(self, net):
+                self.net = net
+
+            def forward(self, rows):
+                steps = torch.rand((rows.size(0),))
+                noise = torch.randn_like(rows)
+                far = (self.net(rows + steps.view([len(rows), 1]) * noise, steps) - noise).pow(2).mean(dim=[1])
+                each = far.detach().cpu().reshape(-1).tolist()
+                return far.mean(), [(step, loss) for step, loss in zip(steps, each)]
+
+
+        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True, drop_last=True)
+        net = Net()
+        flow = Flow(net)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.05)
+        for epoch in range(2):
+            summed, seen = {i: 0 for i in range(4)}, {i: 1e-6 for i in range(4)}
+            for rows, kinds in feed:
+                sgd.zero_grad()
+                loss, pairs = flow.forward(rows)
+                loss.backward()
+                sgd.step()
+                for step, far in pairs:
+                    summed[int(step * 4)] += far
+                    seen[int(step * 4)] += 1
+            for i in range(4):
+                print(f"{i}: {summed[i] / seen[i]:.4f}")
+        """,
+        same=("0: ", "1: ", "2: ", "3: "),
+    ),
     "gradients of the samples are read": _script(
         "data.requires_grad_(True)\nfirst = F.cross_entropy(model(data), target)\nfirst.backward()\n"
         "moved = (data + 0.1 * data.grad).detach()\nloss = F.cross_entropy(model(moved), target)"

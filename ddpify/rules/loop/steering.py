@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import Edit, InsertAfter, Replace
 from ddpify.facts import batch_source, library, operands
-from ddpify.facts.assumed import GIVEN
+from ddpify.facts.assumed import GIVEN, SHARE
 from ddpify.facts.model import NOTHING, Call, Decision, Func, Lit, New, Value, join
 from ddpify.facts.origins import Origin
 from ddpify.facts.tree import Tree, own_nodes, same, walk
@@ -145,10 +145,18 @@ def _of_whole_batches(context: Context) -> Iterator[Value]:
     """What all ranks compute alike: whole batches of no loader, the losses, and the tests outside of what each rank runs on its rows."""
     run, forwards = context.facts.after, {n for m in context.facts.models for n in m.forwards}
     yield from (run.value(node) for node, how in context.facts.base.redistributed.items() if how == GIVEN)
+    yield from (value for node, how in context.facts.base.redistributed.items() if how.endswith(SHARE) for value in _stored(context, node))
     yield from (loss_in(run, loop.backward.node) for loop in context.facts.loops)
     in_training = (d for d in run.trace.decisions if any(up.node in context.facts.training_loops for up in d.loops))
     yield from (d.test for d in in_training if forwards.isdisjoint(d.stack))
     yield from (loop.over for node in forwards for call in run.calls(node) for loop in call.loops)  # ranks gather what they give
+
+
+def _stored(context: Context, rows: ast.expr) -> Iterator[Value]:
+    """What the names were given in their function of which rows are taken: a step drawn for each sample, to which its loss may be added."""
+    read = {n.id for n in walk(rows) if isinstance(n, ast.Name)}
+    stored = (n for n in walk(context.facts.tree_of(rows).function(rows)) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+    yield from (context.facts.after.value(n) for n in stored if n.id in read)
 
 
 def _tests(context: Context) -> Iterator[Value]:
