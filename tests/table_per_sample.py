@@ -182,6 +182,7 @@ _WRITTEN = {  # into the rows of a tensor, by number
     "what was written before": ("z[i] = z[i - 1] + out[i]",),
     "the average": ("z[i] = out[i] - out.mean(0)",),
     "the row of a kind": ("z[kinds[i]] = out[i]",),
+    "entries as many as a row has": ("z[i, : out.shape[1] - 1] = out[i, 0]",),
     "an entry of a row": ("z[i][0] = out[i][1]",),
     "a copy": ("z[i].copy_(out[i])",),
     "a copy of another": ("z[i].copy_(out[i - 1])",),

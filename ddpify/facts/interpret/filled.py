@@ -161,6 +161,8 @@ class _Passes:
                 return self._is_own(entry, own)
         if isinstance(node, ast.Subscript) and self._is_numbered(node):
             return self._is_own(node.slice, own)
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
+            return self.run.trace.values.get(node, NOTHING).scale is None and isinstance(node.slice, ast.Constant)  # of each sample
         if isinstance(node, ast.Name):
             return node.id in own or isinstance(node.ctx, ast.Store) or not self._depends(self.run.lookup(node.id))
         if isinstance(node, ast.Attribute) and not self._is_of(node, own) and self._depends(self.run.trace.values.get(node, NOTHING)):
