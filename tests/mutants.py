@@ -16,6 +16,7 @@ from typing import Any
 from unittest import mock
 
 from mutant_scripts import SCRIPTS
+from quick_python import python as quick_python
 
 from ddpify.rehearse.compare import Row
 from ddpify.rehearse.launch import Setting
@@ -672,7 +673,8 @@ def started() -> mock._patch[Any]:
 class Rehearsals:
     """Rehearses bases and mutants of them in a folder; each original runs once, and no launcher starts ranks unless one is named."""
 
-    def __init__(self, folder: Path, python: str = sys.executable, idle: float = 5.0) -> None:
+    def __init__(self, folder: Path, python: str = "", idle: float = 5.0) -> None:
+        python = python or quick_python()
         self._folder, self._setting, self._stack = folder, Setting(python, 2, 0, 600.0, True, idle=idle), ExitStack()
         self._originals: dict[str, Original] = {}
 

@@ -17,7 +17,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -27,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from quick_python import python
 
 WORKER = Path(__file__).with_name("ranks_worker.py")
 GROUP_JOBS = 200  # scripts that one group of processes runs: gloo leaves a thread behind for each
@@ -170,7 +170,7 @@ def run_alone(case: Case, limit: float = 90.0) -> Outcome:
 
 def launch(script: Path, args: Sequence[str] = (), nproc: int = 2, limit: float = 120.0) -> subprocess.CompletedProcess:
     """Runs a script in its folder under torchrun, as a user would, with nothing patched."""
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={nproc}", script.name, *args]
+    command = [python(), "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={nproc}", script.name, *args]
     return run_unless_aborted(command, script.parent, _environ(), limit)
 
 
@@ -219,7 +219,7 @@ class _Starter:
     """The process that groups of ranks are forked from; it ends with this one."""
 
     def __init__(self) -> None:
-        command = [sys.executable, str(WORKER)]
+        command = [python(), str(WORKER)]
         self.process = subprocess.Popen(command, env=_environ(), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True)
         atexit.register(self.end)
 

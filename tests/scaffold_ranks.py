@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from quick_python import python
 
 from ddpify import scaffold
 from ddpify.scaffold import Settings
@@ -61,7 +62,7 @@ class Ranks:
     """Two processes that keep torch imported and train in forks of theirs."""
 
     def __init__(self) -> None:
-        command = [sys.executable, str(HERE / "scaffold_worker.py")]
+        command = [python(), str(HERE / "scaffold_worker.py")]
         self.processes = [subprocess.Popen(command, env=environment(), stdin=subprocess.PIPE) for _ in range(2)]
         self.started = 0
 

@@ -3,10 +3,10 @@
 import importlib.util
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from quick_python import python
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "examples" / "guides" / "comparison.md").read_text()
@@ -24,7 +24,7 @@ def test_a_row_is_what_is_counted(row: str) -> None:
     if not is_installed(row):
         pytest.skip("not installed")
     way = row.split("|")[1].strip().replace(" ", "_")
-    command = [sys.executable, ROOT / "examples" / "compare.py", way]
+    command = [python(), ROOT / "examples" / "compare.py", way]
     done = subprocess.run(command, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True, timeout=900)
     assert done.stdout.splitlines()[-1] == row
     assert done.stdout.splitlines()[0] in PAGE

@@ -2,11 +2,11 @@
 
 import os
 import subprocess
-import sys
 import textwrap
 from pathlib import Path
 
 import pytest
+from quick_python import python
 
 import ddpify
 from ddpify import Conversion
@@ -219,7 +219,7 @@ def _verified(folder: Path, text: str) -> Verdict:
     done, here = _converted(folder, text), Path.cwd()
     os.chdir(folder)
     try:
-        return verify(Path("train.py"), done, Setting(sys.executable, 2, 0, 120.0, True, idle=5.0))
+        return verify(Path("train.py"), done, Setting(python(), 2, 0, 120.0, True, idle=5.0))
     finally:
         os.chdir(here)
 
@@ -326,7 +326,7 @@ def test_a_choice_of_devices_is_made_before_they_are_asked_for_or_told(tmp_path:
     assert told is (place == "function")
     script.write_text(done.code)
     environment = {k: v for k, v in os.environ.items() if k not in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "CUDA_VISIBLE_DEVICES")}
-    ran = subprocess.run([sys.executable, "train.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+    ran = subprocess.run([python(), "train.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
     assert (ran.returncode == 0) is not told, ran.stderr
 
 

@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from quick_python import python
 from ranks import run_unless_aborted
 from terminal import Terminal
 
@@ -46,7 +47,7 @@ def bin_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The programs of an environment in which ddpify is installed."""
     folder = tmp_path_factory.mktemp("bin")
     for name, module in (("ddpify", "-m ddpify"), ("python", ""), ("python3", ""), ("torchrun", "-m torch.distributed.run")):
-        (folder / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {module} "$@"\n')
+        (folder / name).write_text(f'#!/bin/sh\nexec "{python()}" {module} "$@"\n')
         (folder / name).chmod(0o755)
     return folder
 
@@ -83,7 +84,7 @@ def test_the_python_of_readme_runs(tmp_path: Path) -> None:
     assert blocks
     for block in blocks:
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        done = subprocess.run([sys.executable, "-c", block], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+        done = subprocess.run([python(), "-c", block], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stderr
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from notebooks import NOTEBOOKS, Notebook, written
+from quick_python import python
 from ranks import Case, Outcome, run_many
 from scripts import told
 
@@ -225,7 +226,7 @@ def command(folder: Path, *arguments: str, stdin: bytes = b"") -> subprocess.Com
     path = f"{Path(ddpify.__file__).parents[1]}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
     environment = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
     environment |= {"GIT_CEILING_DIRECTORIES": str(folder.parent)}
-    done = subprocess.run([sys.executable, "-m", "ddpify", *arguments], cwd=folder, env=environment, input=stdin, capture_output=True)
+    done = subprocess.run([python(), "-m", "ddpify", *arguments], cwd=folder, env=environment, input=stdin, capture_output=True)
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from quick_python import python
 
 ENGINE = """from torch import nn
 
@@ -57,7 +57,7 @@ PLACES = {  # where the script is, and from where it is named
 
 
 def ddpify(cwd: Path, *arguments: str) -> bytes:
-    done = subprocess.run([sys.executable, "-m", "ddpify", "convert", *arguments], cwd=cwd, capture_output=True, check=False)
+    done = subprocess.run([python(), "-m", "ddpify", "convert", *arguments], cwd=cwd, capture_output=True, check=False)
     assert done.returncode < 2, done.stderr
     return done.stdout
 

@@ -3,11 +3,11 @@
 import errno
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import IO
 
 import pytest
+from quick_python import python
 from scripts import Script, text
 from table_projects import DATA, ENGINE, MAIN, METERS
 from typer.testing import CliRunner
@@ -48,7 +48,7 @@ def contents(folder: Path) -> dict[str, str]:
 
 
 def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, *command], cwd=folder, capture_output=True, text=True, check=False)
+    return subprocess.run([python(), *command], cwd=folder, capture_output=True, text=True, check=False)
 
 
 def test_a_script_that_is_not_converted_trains_as_before(project: Path) -> None:

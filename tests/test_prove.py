@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 import verdicts
+from quick_python import left, python
 
 import ddpify
 from ddpify import records
@@ -121,7 +122,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
     monkeypatch.setenv("DDPIFY_TEST", str(tmp_path))
     yield tmp_path / "project"
-    assert _started(tmp_path) == []
+    assert [*_started(tmp_path), *left()] == []
 
 
 def _started(folder: Path) -> list[psutil.Process]:
@@ -137,13 +138,13 @@ def _started(folder: Path) -> list[psutil.Process]:
 
 
 def _command(*args: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "ddpify", "convert", "train.py", *args], capture_output=True, text=True, check=False)
+    return subprocess.run([python(), "-m", "ddpify", "convert", "train.py", *args], capture_output=True, text=True, check=False)
 
 
 def _in_process(capsys: pytest.CaptureFixture[str], *args: str) -> subprocess.CompletedProcess[str]:
     """What `_command` does, with no launcher that starts the ranks."""
     with pytest.raises(SystemExit) as stopped:
-        app(["convert", "train.py", *args])
+        app(["convert", "train.py", "--python", python(), *args])
     out, err = capsys.readouterr()
     return subprocess.CompletedProcess(args, int(stopped.value.code or 0), out, err)
 
@@ -152,7 +153,7 @@ def _proved(text: str, steps: int = 6) -> Conversion:
     Path("train.py").write_text(text)
     conversion = ddpify.convert(Path("train.py"), ddpify.Options(whole_batches="never"))
     assert conversion.exit_code == 1
-    return prove(conversion, Path("train.py"), Setting(sys.executable, 2, steps, 120.0, True))[0]
+    return prove(conversion, Path("train.py"), Setting(python(), 2, steps, 120.0, True))[0]
 
 
 def _on(conversion: Conversion, text: str) -> Finding:
@@ -348,7 +349,7 @@ def test_a_mistake_in_the_conversion_is_not_closed(folder: Path) -> None:
         conversion, code=conversion.code.replace("sampler=DistributedSampler(", "sampler=torch.utils.data.RandomSampler(")
     )
     assert wrong.code != conversion.code
-    proved, verdict = prove(wrong, Path("train.py"), Setting(sys.executable, 2, 6, 120.0, True))
+    proved, verdict = prove(wrong, Path("train.py"), Setting(python(), 2, 6, 120.0, True))
     assert (verdict.exit_code, proved.exit_code, proved.changed, proved.changes) == (1, 1, False, ())
     assert not any(f.observed for f in proved.findings)
 
@@ -480,7 +481,7 @@ def test_what_ranks_draw_alike_is_what_the_original_draws(folder: Path) -> None:
     (folder / "train.py").write_text(_DRAWN)
     conversion = ddpify.convert(Path("train.py"))
     assert (conversion.exit_code, "drawn_by_rank_zero():" in conversion.code) == (0, True)
-    proven, verdict = prove(conversion, Path("train.py"), Setting(sys.executable, 2, 0, 120.0, True))
+    proven, verdict = prove(conversion, Path("train.py"), Setting(python(), 2, 0, 120.0, True))
     assert (verdict.status, proven.changed) == ("holds", True), verdict.rows
     assert len(verdict.pair.single.first.steps) == 22
 
@@ -510,7 +511,7 @@ def test_each_row_has_noise_of_its_own_however_often_it_is_drawn(folder: Path) -
     (folder / "train.py").write_text(_SEVERAL)
     conversion = ddpify.convert(Path("train.py"))
     assert conversion.exit_code == 0, conversion.findings
-    _, verdict = prove(conversion, Path("train.py"), Setting(sys.executable, 2, 0, 120.0, True))
+    _, verdict = prove(conversion, Path("train.py"), Setting(python(), 2, 0, 120.0, True))
     assert verdict.status == "holds", verdict.rows
 
 

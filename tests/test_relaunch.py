@@ -3,11 +3,11 @@
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
+from quick_python import python
 from ranks import run_unless_aborted
 from test_systems import environment
 
@@ -28,7 +28,7 @@ def train(folder: Path, text: str, launcher: str) -> tuple[str, dict[str, torch.
     folder.mkdir()
     (folder / "train.py").write_text(text)
     module = {"launch": ["-m", "torch.distributed.launch"], "torchrun": ["-m", "torch.distributed.run"], "spawn": []}[launcher]
-    command = [sys.executable, *module, *(["--standalone", "--nproc-per-node=2"] if module else []), "train.py"]
+    command = [python(), *module, *(["--standalone", "--nproc-per-node=2"] if module else []), "train.py"]
     env = environment(WORLD_SIZE="2") if launcher == "spawn" else environment()
     done = run_unless_aborted(command, folder, env, limit=180)
     assert done.returncode == 0 or "SIGABRT" in done.stderr, done.stderr
@@ -170,7 +170,7 @@ def test_a_question_is_left_and_said() -> None:
 def test_the_script_is_written_for_its_launcher(tmp_path: Path) -> None:
     """The launcher's shell script has nodes, rank, address and port as variables."""
     (tmp_path / "train.py").write_text(HEAD + LOOP)
-    command = [sys.executable, "-m", "ddpify", "convert", str(tmp_path / "train.py"), "-o", str(tmp_path / "ddp.py")]
+    command = [python(), "-m", "ddpify", "convert", str(tmp_path / "train.py"), "-o", str(tmp_path / "ddp.py")]
     texts = {}
     for launcher in ("torchrun", "launch", "spawn"):
         shell = tmp_path / f"{launcher}.sh"

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from quick_python import python
 from terminal import Terminal
 
 from ddpify import reviewer_edits
@@ -345,7 +346,7 @@ def test_some_are_left_out_into_another_file(folder: Path) -> None:
     command = next(line for line in text.splitlines() if line.startswith("the same")).partition(": ")[2]
     assert contents(folder) == {"train.py": SCRIPT, "my ddp.py": done.without(out).code}
     (folder / "my ddp.py").unlink()
-    subprocess.run([sys.executable, "-m", *shlex.split(command)], cwd=folder, check=True, capture_output=True)
+    subprocess.run([python(), "-m", *shlex.split(command)], cwd=folder, check=True, capture_output=True)
     assert contents(folder) == {"train.py": SCRIPT, "my ddp.py": done.without(out).code}
 
 

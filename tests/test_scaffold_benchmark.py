@@ -2,10 +2,10 @@
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from quick_python import python
 
 from ddpify.scaffold import Settings, render, write
 
@@ -29,7 +29,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def benchmark(project: Path, *arguments: str, path: str = "") -> dict[str, str]:
     """The lines of the table by the names of the ways."""
     started = ["-c", FORKED] if "--ranks=1" in arguments else ["benchmark.py"]
-    command = [sys.executable, *started, "--steps=1", "--batch-size=8", *arguments]
+    command = [python(), *started, "--steps=1", "--batch-size=8", *arguments]
     environment = {**os.environ, "PYTHONPATH": path, "CUDA_VISIBLE_DEVICES": ""}
     ran = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, timeout=300)
     assert ran.returncode == 0, ran.stderr
@@ -54,5 +54,5 @@ def test_with_apex_its_levels_are_timed_too_and_without_matplotlib_there_is_no_p
 
 
 def test_a_batch_that_the_ranks_cannot_share_is_refused(project: Path) -> None:
-    ran = subprocess.run([sys.executable, "benchmark.py", "--batch-size=9", "--ranks=2"], cwd=project, capture_output=True, text=True)
+    ran = subprocess.run([python(), "benchmark.py", "--batch-size=9", "--ranks=2"], cwd=project, capture_output=True, text=True)
     assert ran.returncode == 2 and "9 samples cannot be divided among 2 ranks" in ran.stderr

@@ -4,13 +4,13 @@ import os
 import re
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from quick_python import python
 
 from ddpify.options import Launcher, Task
 from ddpify.scaffold import Settings, render, write
@@ -153,7 +153,7 @@ def test_two_pods_train_together(launcher: Launcher, tmp_path: Path) -> None:
                     "MASTER_PORT": str(port),
                 }
                 given |= {"PET_NODE_RANK": rank, "RANK": rank, "WORLD_SIZE": "2"}
-            command = [sys.executable, *container["command"][1:], f"--out={tmp_path}/out", "--max-steps=3", "--workers=0"]
+            command = [python(), *container["command"][1:], f"--out={tmp_path}/out", "--max-steps=3", "--workers=0"]
             environment = {**os.environ, **given}
             pods.append(
                 subprocess.Popen(

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from quick_python import python
 
 from ddpify.options import Cluster, Launcher, Task
 
@@ -48,7 +49,7 @@ def test_the_commands_of_the_readme_work(
     bin_folder = tmp_path / "bin"  # python is the tests' interpreter, as in an environment that was activated
     bin_folder.mkdir()
     for name in ("python", "python3"):
-        (bin_folder / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+        (bin_folder / name).write_text(f'#!/bin/sh\nexec "{python()}" "$@"\n')
     for tool in ("ruff", "mypy"):
         (bin_folder / tool).write_text(f'#!/bin/sh\nexec "{sys.executable}" -m {tool} "$@"\n')
     for program in bin_folder.iterdir():

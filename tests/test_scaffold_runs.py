@@ -20,6 +20,7 @@ from pathlib import Path
 import psutil
 import pytest
 import torch
+from quick_python import python
 from scaffold_ranks import Job, Ranks, environment, made
 
 from ddpify.scaffold import CHOICES, Settings
@@ -129,7 +130,7 @@ def test_processes_are_spawned(tmp_path: Path) -> None:
     """As they are for users: the processes of `runs` are forked."""
     folder = made(tmp_path, Settings(task="tabular", launcher="spawn"))
     command = ["./run.sh", *LONG, *SHORT["tabular"], "--out=out"]
-    given = environment(2) | {"PYTHON": sys.executable}
+    given = environment(2) | {"PYTHON": python()}
     done = subprocess.run(command, cwd=folder, env=given, capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stderr) == (0, "")
     learned(folder / "out")
@@ -141,7 +142,7 @@ def test_its_own_tests_pass(settings: Settings, tmp_path: Path, request: pytest.
     if not request.config.getoption("--all-projects"):
         pytest.skip("with --all-projects")
     folder = made(tmp_path, settings, smaller=False)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    command = [python(), "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -374,7 +375,7 @@ def test_two_machines(tmp_path: Path) -> None:
     start.mkdir()
     shutil.copy(folder / "run.sh", start)
     shutil.copy(Path(__file__).with_name("scaffold_worker.py"), start / "train.py")
-    both = {"NNODES": "2", "NPROC_PER_NODE": "1", "MASTER_ADDR": "localhost", "MASTER_PORT": str(free_port()), "PYTHON": sys.executable}
+    both = {"NNODES": "2", "NPROC_PER_NODE": "1", "MASTER_ADDR": "localhost", "MASTER_PORT": str(free_port()), "PYTHON": python()}
     both = {**environment(), **both, "PROJECTS": str(tmp_path / "projects")}
     agents = [subprocess.Popen(["./run.sh"], cwd=start, env=both, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) for _ in range(2)]
     said = [agent.communicate(timeout=300)[0].decode() for agent in agents]

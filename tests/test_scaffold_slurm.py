@@ -8,7 +8,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +15,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from quick_python import python
 
 from ddpify.scaffold import Settings, render, write
 
@@ -56,7 +56,7 @@ class Slurm:
             **os.environ,
             "PATH": SEARCHED,
             "SLURM_CONF": str(configuration),
-            "PYTHON": sys.executable,
+            "PYTHON": python(),
             "OMP_NUM_THREADS": "1",
         }
 

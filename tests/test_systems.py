@@ -3,12 +3,12 @@
 import os
 import re
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import torch
+from quick_python import python
 from ranks import Case, Outcome, launch, run_many, run_unless_aborted
 
 import ddpify
@@ -99,7 +99,7 @@ def environment(**more: str) -> dict[str, str]:
 
 def run(script: Path, *args: str, **more: str) -> subprocess.CompletedProcess:
     """Run a script in its folder as `python script`."""
-    return run_unless_aborted([sys.executable, script.name, *args], script.parent, environment(**more), limit=180)
+    return run_unless_aborted([python(), script.name, *args], script.parent, environment(**more), limit=180)
 
 
 @pytest.mark.parametrize("title", SPAWNED)

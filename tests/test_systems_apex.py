@@ -2,11 +2,11 @@
 
 import os
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from quick_python import python
 from ranks import Case, Outcome, run_many
 from scripts import APEX, told
 
@@ -267,7 +267,7 @@ def test_spawned_processes_with_apex(update_golden: bool) -> None:
         golden.write_bytes(done.bytes)
     assert (done.code, done.exit_code) == (golden.read_text(), 0)
     path = os.pathsep.join([str(ROOT.parent / "apex_double"), *filter(None, [os.environ.get("PYTHONPATH")])])
-    command = [sys.executable, "-m", "ddpify", "verify", "s06.py", "s06_spawn_apex_o1.py", "--steps", "8"]
+    command = [python(), "-m", "ddpify", "verify", "s06.py", "s06_spawn_apex_o1.py", "--steps", "8"]
     told = subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False)
     assert told.returncode == 0, told.stdout + told.stderr
     assert "under spawn" in told.stdout

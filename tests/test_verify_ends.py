@@ -15,6 +15,7 @@ from typing import Any
 import psutil
 import pytest
 from mutants import BASES, MUTANTS, Base, seen, started
+from quick_python import left, python
 
 from ddpify.rehearse import launch
 from ddpify.rehearse.launch import Setting
@@ -116,7 +117,7 @@ def _left() -> list[psutil.Process]:
     me = psutil.Process()
     found = [p for p in psutil.process_iter() if _environment(p).get("DDPIFY_TEST") == str(me.pid)]
     mine = [me, *(p for p in me.children() if _environment(p).get("DDPIFY_RUN", "").strip("0") == "")]
-    return [process for process in found if process not in mine]  # what `right` is forked from goes on
+    return [process for process in [*found, *left()] if process not in mine]  # what `right` is forked from goes on
 
 
 def _environment(process: psutil.Process) -> dict[str, str]:
@@ -166,7 +167,7 @@ def test_a_script_that_does_not_end_well_is_ended(
         original = Path("train.py")
         original.write_text(bad.original)
     Path("train_ddp.py").write_text(_CONVERTED.replace("HERE", bad.here))
-    setting = Setting(sys.executable, 2, 0, bad.limit, False, idle=6.0)
+    setting = Setting(python(), 2, 0, bad.limit, False, idle=6.0)
     with started() if by == "a launcher" else contextlib.nullcontext():
         verdict = verify(original, Path("train_ddp.py"), setting, "torchrun", bad.args)
     if bad.reason:
@@ -255,7 +256,7 @@ def test_nothing_of_the_users_is_written_to(alone: Path, monkeypatch: pytest.Mon
     converted = _CONVERTED.replace("torch.manual_seed(0)\n", f"torch.manual_seed(0)\nif rank == 0:\n{guarded}\n").replace("HERE", "pass")
     Path("train_ddp.py").write_text(converted)
     before = _files(alone)
-    verdict = verify(Path("train.py"), Path("train_ddp.py"), Setting(sys.executable, 2, 0, 300.0, False), "torchrun")
+    verdict = verify(Path("train.py"), Path("train_ddp.py"), Setting(python(), 2, 0, 300.0, False), "torchrun")
     assert seen(verdict) == "all hold"
     assert "checkpoints/last.pt" in next(row.seen for row in verdict.rows if row.name == "writes")
     assert _files(alone) == before
@@ -273,7 +274,7 @@ def test_a_script_from_another_folder_runs_in_a_copy_of_the_current_one(alone: P
     guarded = "if rank == 0:\n    " + here.replace("\n", "\n    ") + "pass\n"
     converted.write_text(_CONVERTED.replace("torch.manual_seed(0)\n", guarded + "torch.manual_seed(0)\n").replace("HERE", "pass"))
     before = _files(alone)
-    verdict = verify(original, converted, Setting(sys.executable, 2, 0, 300.0, False), "torchrun")
+    verdict = verify(original, converted, Setting(python(), 2, 0, 300.0, False), "torchrun")
     assert seen(verdict) == "all hold"
     assert _files(alone) == before
     written = next(row.seen for row in verdict.rows if row.name == "writes")
@@ -283,7 +284,7 @@ def test_a_script_from_another_folder_runs_in_a_copy_of_the_current_one(alone: P
 # --- the command line -----------------------------------------------------------------------------------------------------
 def _command(*args: str) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
-    return subprocess.run([sys.executable, "-m", "ddpify", "verify", *args], capture_output=True, text=True, env=env, check=False)
+    return subprocess.run([python(), "-m", "ddpify", "verify", *args], capture_output=True, text=True, env=env, check=False)
 
 
 ASKED = {

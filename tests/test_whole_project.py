@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from quick_python import python
 
 import ddpify
 from ddpify import Options
@@ -32,7 +33,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(folder: Path, *command: str) -> str:
-    done = subprocess.run([sys.executable, *command], cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run([python(), *command], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -65,7 +66,7 @@ def test_it_is_converted_alike_from_anywhere(project: Path, monkeypatch: pytest.
 @pytest.mark.parametrize("launcher", ["torchrun", "launch", "spawn"])
 def test_it_trains_as_before(project: Path, launcher: Launcher) -> None:
     done = ddpify.convert(SCRIPT, Options(launcher))
-    found = verify(SCRIPT, done, Setting(sys.executable, 2, 0, 240, True), launcher)
+    found = verify(SCRIPT, done, Setting(python(), 2, 0, 240, True), launcher)
     assert (found.status, [row.name for row in found.rows if row.holds is False]) == ("holds", [])
     assert found.left == 0
 
@@ -106,7 +107,7 @@ def test_the_entry_of_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     done = ddpify.convert(script)
     assert (done.exit_code, done.command) == (0, "torchrun --standalone --nproc-per-node=2 -m blobs.main")
     assert "blobs/ddp_utils.py" in names(done, tmp_path)
-    assert verify(script, done, Setting(sys.executable, 2, 0, 240, True)).status == "holds"
+    assert verify(script, done, Setting(python(), 2, 0, 240, True)).status == "holds"
     run(tmp_path, "-m", "ddpify", "convert", "blobs/main.py", "-w", "--emit-launcher", "run.sh")
     assert "-m blobs.main" in (tmp_path / "run.sh").read_text()
     started = subprocess.run(["sh", "run.sh"], env=_env(NPROC_PER_NODE="1"), capture_output=True, text=True, check=False)
