@@ -294,12 +294,12 @@ def test_modules_are_found_around_the_script(tmp_path: Path, title: str) -> None
     for name, content in marks.items():
         (top / name).write_text(content)
     found = os.environ | {"PYTHONPATH": str(top / home)}
-    before = subprocess.run([sys.executable, "train.py"], cwd=top / at, capture_output=True, text=True, env=found)
+    before = subprocess.run([python(), "train.py"], cwd=top / at, capture_output=True, text=True, env=found)
     assert before.returncode == 0, before.stderr
     done = run(top / at, "-m", "ddpify", "convert", "train.py", "-w", "--allow-dirty")
     assert done.returncode == 0, done.stderr
     assert "per_rank" in (top / home / "data.py").read_text()
-    after = subprocess.run([sys.executable, "train.py"], cwd=top / at, capture_output=True, text=True, env=found)
+    after = subprocess.run([python(), "train.py"], cwd=top / at, capture_output=True, text=True, env=found)
     assert after.returncode == 0, after.stderr
     assert len(after.stdout.splitlines()) == len(before.stdout.splitlines()) > 0
 
