@@ -86,7 +86,8 @@ def execute_for(run: Interpreter, node: ast.For) -> bool:
     if phases:
         return _phases(run, node, phases)
 
-    begun, passes = _read_once(run, node), list[Loop]()
+    rows = filled.rows_written(run, node)
+    begun, passes = _read_once(run, node, rows), list[Loop]()
 
     def enter() -> Loop:
         local, now = run.frame.local or {}, dict(run.frame.local or {})
@@ -100,7 +101,6 @@ def execute_for(run: Interpreter, node: ast.For) -> bool:
         passes.append(Loop(node, run.frame.file, over, element | run.fed.get(node, NOTHING)))
         return passes[-1]
 
-    rows = filled.rows_written(run, node)
     alive = _loop(run, node, node.body, node.orelse, enter, False)
     if alive and per_sample(run, passes[-1].over):
         filled.fill(run, node, passes[-1], rows)
@@ -108,9 +108,9 @@ def execute_for(run: Interpreter, node: ast.For) -> bool:
     return alive
 
 
-def _read_once(run: Interpreter, node: ast.For) -> dict[str, Value]:
-    """The variables that say what a loop goes through, and that it binds anew: what they hold where it begins counts."""
-    local, stored = run.frame.local or {}, {n.id for n in names_stored(node)}
+def _read_once(run: Interpreter, node: ast.For, rows: Mapping[str, Value]) -> dict[str, Value]:
+    """The variables that say what a loop goes through, and that it binds anew or writes into: what they hold where it begins counts."""
+    local, stored = run.frame.local or {}, {n.id for n in names_stored(node)} | rows.keys()
     return {n.id: local[n.id] for n in walk(node.iter) if isinstance(n, ast.Name) and n.id in stored and n.id in local}
 
 
