@@ -943,3 +943,69 @@ SCRIPTS["steps of sequences, the steps first, of which rows of several samples a
     + PLAIN,
     told=("DDP402",),
 )
+_DECODER = """
+    class Decoder(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.told, self.ask = nn.Embedding(5, 3), nn.Linear(3, 2)
+            self.gru, self.out = nn.GRU(5, 3), nn.Linear(5, 4)
+
+        def forward(self, words, state, steps):
+            told = self.told(words).unsqueeze(0)
+            weights = F.softmax(torch.bmm(self.ask(state[-1]).unsqueeze(1), steps.transpose(1, 2)), dim=2)
+            {context}
+            output, state = self.gru(torch.cat((told, context), dim=2), state)
+            return self.out(torch.cat((output.squeeze(0), context.squeeze(0)), dim=1)), state
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.encoder, self.decoder = nn.GRU(2, 2), Decoder()
+            self.start = nn.Linear(2, 3)
+
+        def forward(self, rows):
+            steps, state = self.encoder(rows.view(len(rows), 4, 2).transpose(0, 1))
+            words, state = (rows[:, 0] > 0).long(), torch.tanh(self.start(state))
+            outputs = torch.zeros(3, len(rows), 4)
+            for t in range(3):
+                output, state = self.decoder(words, state, steps.transpose(0, 1))
+                outputs[t] = output
+                words = output.argmax(1)
+            return outputs[2]
+
+    net = Net()
+"""
+_CONTEXTS = {
+    "permuted": "context = torch.bmm(weights, steps).permute(1, 0, 2)",
+    "transposed": "context = weights.bmm(steps).transpose(0, 1)",
+}
+SCRIPTS |= {
+    f"a decoder attends to the steps of its encoder, what it takes of them {how}": Script(
+        _DECODER.replace("{context}", line) + PLAIN, rows=42
+    )
+    for how, line in _CONTEXTS.items()
+}
+_SECOND = """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.out, self.spread = nn.Linear(8, 2), nn.Conv1d(1, 3, 1)
+
+        def forward(self, rows):
+            one, some = rows.unsqueeze(1), torch.arange(len(rows)) % 3
+            one = {one}
+            return self.out(one)
+
+    net = Net()
+"""
+_MOVED = {  # what becomes of it, and what is told of where it is not one any more
+    "which is first then": ("torch.tanh(one).unsqueeze(1).transpose(0, 1).squeeze(0).squeeze(1)", ()),
+    "which is longer then": ("one.expand(-1, 3, -1).transpose(0, 1).squeeze(0).mean(1)[some]", ("DDP402",)),
+    "which a layer spreads": ("self.spread(one).transpose(0, 1).squeeze(0).mean(1)[some]", ("DDP402",)),
+    "which is added to more": ("(one + rows[:, :3].unsqueeze(2)).permute(1, 0, 2).squeeze(0).mean(1)[some]", ("DDP402",)),
+}
+SCRIPTS |= {
+    f"rows with a dimension of one entry behind the samples, {how}": Script(_SECOND.replace("{one}", one) + PLAIN, rows=42, told=told)
+    for how, (one, told) in _MOVED.items()
+}

@@ -354,7 +354,52 @@ for epoch in range(2):
 """)
 
 
+_MADE_OTHERWISE = """\
+import numpy as np
+
+
+def thinned(points):
+    for b in range(points.shape[0]):
+        where = np.where(points[b, :, 0] > 0.5)[0]
+        if len(where) > 0:
+            points[b, where, :] = points[b, 0, :]
+    return points
+
+
+def scaled(points):
+    B, N, C = points.shape
+    scales = 1 + np.abs(points[:, 0, 0])
+    for k in range(B):
+        points[k, :, :] *= scales[k]
+    return points
+
+
+class Clouds(Dataset):
+    def __getitem__(self, i):
+        points = x[i].numpy().reshape(4, 2).copy()
+        points[:, 0:1] = points[:, 0:1] - points[:, 0:1].mean()
+        return points, int(y[i])
+
+    def __len__(self):
+        return 42
+
+
+net = nn.Sequential(nn.Flatten(), nn.Linear(8, 2))
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(2):
+    for points, kinds in DataLoader(Clouds(), batch_size=6, shuffle=False):
+        points = points.data.numpy()
+        points = thinned(points)
+        points[:, :, 0:1] = scaled(points[:, :, 0:1])
+        loss = F.cross_entropy(net(torch.as_tensor(points, dtype=x.dtype)), kinds)
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+"""
+
+
 SCRIPTS: dict[str, Script] = {
+    "points of samples are thinned and scaled, sample by sample": Script(_MADE_OTHERWISE, rows=42),
     **on_three({f"a loss of {which}": _of_some(line) for which, line in _SOME.items()}),
     "a forward fills a list of rows that it has written by number": _of_numbered(_forward(_IN_A_FORWARD["goes through its steps"])),
     "a forward fills a list of rows that it has written, by their number": _of_numbered(_forward(("done.append(row * i)",), ("DDP402",))),

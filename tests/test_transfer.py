@@ -149,6 +149,7 @@ def check(claim: Result, whole: Any, run: Callable[[torch.Tensor], Any], shape_o
         assert torch.as_tensor(whole).dim() == shape.dims, (torch.as_tensor(whole).shape, shape)
         assert not shape.single or whole.shape[-1] == 1
         assert not shape.front or whole.shape[0] == 1
+        assert not shape.second or whole.shape[1] == 1
     if claim.scale in ("sample", "chosen"):
         _check_rows(claim, torch.as_tensor(whole), run, shape_only, splits)
     elif shape_only or "offset" in claim.marks:

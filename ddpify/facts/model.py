@@ -282,7 +282,13 @@ def _either(one: Value, other: Value) -> Shape | None:
     axis = (other.shape if other.scale in ROWS and one.scale not in ROWS else one.shape).axis  # a constant has no samples
     if mine >= others or others >= mine:
         return (one.shape if mine >= others else other.shape)._replace(
-            axis=axis, sure=sure, several=several, single=False, front=False, uniform=one.shape.uniform and other.shape.uniform
+            axis=axis,
+            sure=sure,
+            several=several,
+            single=False,
+            front=False,
+            second=False,
+            uniform=one.shape.uniform and other.shape.uniform,
         )
     return Shape(Base(mine | others), 0, axis, sure, several=several)
 

@@ -266,7 +266,8 @@ def recurrent(use: Use, cell_state: bool = False) -> Result:
         return NO_CLAIM  # a state that is not known to be each sample's own
     layers, directions = use.get(-1, "num_layers").literal, use.get(-1, "bidirectional").literal
     state = Result("sample", Shape(None, 3, 1, front=layers in (None, 1) and directions in (None, False)))
-    steps = found._replace(packed=shape_of(use.get(0, "input")).packed)
+    given = shape_of(use.get(0, "input"))
+    steps = found._replace(packed=given.packed, front=given.front and found.axis == 1)
     return Result("sample", parts=(Result("sample", steps), Result("sample", parts=(state, state)) if cell_state else state))
 
 

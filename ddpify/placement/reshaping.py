@@ -50,6 +50,8 @@ def squeeze(use: Use, x: Argument, shape: Shape) -> Result:
         return NO_CLAIM
     if shape.ndim is not None and shape.single and given.literal in (-1, shape.ndim - 1):
         return Result(x.scale, shape.resized(-1))
+    if shape.second and given.literal == 1:
+        return Result(x.scale, shape.resized(-1))
     if shape.front and given.literal == 0:
         return Result(x.scale, shape.resized(-1, shape.axis - 1))
     if side < 0:
@@ -73,7 +75,7 @@ def unsqueeze(use: Use) -> Result:
         return Result(x.scale, shape.resized(1)) if type(dim) is int and use.at_least(shape, shape.axis - dim) else NO_CLAIM
     if shape.base is not None and at > 0:
         use.shows.append((shape.base, at - shape.dims))
-    return Result(x.scale, shape.resized(1, shape.axis + (at <= shape.axis))._replace(front=at == 0))
+    return Result(x.scale, shape.resized(1, shape.axis + (at <= shape.axis))._replace(front=at == 0, second=shape.axis == 0 and at == 1))
 
 
 @_of_rows
@@ -87,7 +89,8 @@ def permuted(use: Use, x: Argument, shape: Shape) -> Result:
         return NO_CLAIM
     if shape.base is not None:
         use.shows.append((shape.base, len(dims) - shape.dims))
-    return Result(x.scale, Shape(None, len(dims), places.index(shape.axis), shape.sure))
+    front = shape.second and places[:2] == [1, 0]
+    return Result(x.scale, Shape(None, len(dims), places.index(shape.axis), shape.sure, front=front))
 
 
 def _turned(move: Callable[[Use, Argument, Shape], Result]) -> Rule:
@@ -118,7 +121,7 @@ def transposed(use: Use, x: Argument, shape: Shape) -> Result:
     if sides == [0, 0]:
         return Result(x.scale, shape)
     at = _position(shape, other.literal)
-    return NO_CLAIM if at is None else Result(x.scale, shape.resized(0, at))
+    return NO_CLAIM if at is None else Result(x.scale, shape.resized(0, at)._replace(front=shape.second and at == 1))
 
 
 @_turned
@@ -392,7 +395,8 @@ def joined(use: Use) -> Result:
         return NO_CLAIM
     if side == 0 and len(rows) < len(items):
         return NO_CLAIM
-    return Result(rows[0].scale, shape.resized(), JOINED if side == 0 and len(rows) > 1 else frozenset())
+    kept = shape.resized()._replace(front=shape.front and side > 0)
+    return Result(rows[0].scale, kept, JOINED if side == 0 and len(rows) > 1 else frozenset())
 
 
 def stacked(use: Use) -> Result:

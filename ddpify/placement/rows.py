@@ -346,4 +346,15 @@ def unknown(use: Use) -> Result:
 def _claimed(rule: Rule, use: Use) -> Result:
     found = rule(use)
     held = tuple(use.needs) if found.scale != "other" else ()
+    found = found if rule in _KEEPS_SECOND else _forgets_second(found)
     return found._replace(needs=held, shows=tuple(use.shows))
+
+
+_KEEPS_SECOND = (reshaping.unsqueeze, transfer.batched_product, transfer.softmax, transfer.kept)
+
+
+def _forgets_second(found: Result) -> Result:
+    """Only what says so leaves a dimension of one entry where it was."""
+    if found.shape is not None and found.shape.second:
+        found = found._replace(shape=found.shape._replace(second=False))
+    return found._replace(parts=tuple(map(_forgets_second, found.parts))) if found.parts else found

@@ -40,7 +40,8 @@ class Shape(NamedTuple):
     """The dimensions of a tensor: how many, and which is that of the samples.
 
     `dims` is their number where `base` is None, else how many more there are than what `base` stands for has. `sure`: whether the axis
-    of the samples is known, and not only the usual one. `single`: the last dimension has one entry, `front`: the first.
+    of the samples is known, and not only the usual one. `single`: the last dimension has one entry, `front`: the first,
+    `second`: the second, where the samples come first.
     `several`: a tuple of such tensors (None: it may be one).
     `uniform`: a constant whose rows are all the same. `places`: what the places of the samples in their rank's share are numbered by.
     `packed`: sequences in one PackedSequence, whose `data`, its first entry, has the steps of all of them. `by_step`: there are rows of
@@ -54,6 +55,7 @@ class Shape(NamedTuple):
     single: bool = False
     several: bool | None = False
     front: bool = False
+    second: bool = False
     uniform: bool = False
     places: bool = False
     packed: bool = False
@@ -72,6 +74,7 @@ class Shape(NamedTuple):
             single=False,
             several=False,
             front=False,
+            second=False,
             uniform=False,
             places=False,
             packed=False,

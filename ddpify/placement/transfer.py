@@ -309,7 +309,8 @@ def _implicit(shape: Shape) -> int | None:
 
 def softmax(use: Use) -> Result:
     """Over one dimension, or over that which torch chooses where none is given."""
-    return along(use, default="implicit")
+    found, given = along(use, default="implicit"), shape_of(use.get(0, "input"))
+    return found._replace(shape=found.shape._replace(second=given.second)) if found.shape is not None else found
 
 
 def normalize(use: Use) -> Result:
@@ -382,7 +383,9 @@ def batched_product(use: Use) -> Result:
     """`bmm(a, b)`: the products of as many matrices on either side."""
     operands = use.get(0, "input", "self"), use.get(1, "mat2")
     three = all(use.proves(shape_of(a), 3) for a in operands if a.scale in ROWS)
-    return matmul(use.over(*operands)) if three else NO_CLAIM
+    found = matmul(use.over(*operands)) if three else NO_CLAIM
+    first = operands[0].shape is not None and operands[0].shape.second
+    return found._replace(shape=found.shape._replace(second=True)) if first and found.shape is not None and found.shape.axis == 0 else found
 
 
 def _product_beside(use: Use, x: Shape, first: bool, other: Argument) -> Result:
