@@ -1,5 +1,6 @@
 """Options shared by all tests."""
 
+import gc
 import os
 
 import pytest
@@ -21,6 +22,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))  # a file's tests share what they made
     items.sort(key=lambda item: _FIRST.index(item.path.stem) if item.path.stem in _FIRST else len(_FIRST))
+
+
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()  # thousands of tests need not be looked through again and again
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
