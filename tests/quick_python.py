@@ -29,9 +29,10 @@ import tempfile
 import threading
 from importlib.machinery import PathFinder, SourceFileLoader
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import psutil
+if TYPE_CHECKING:
+    import psutil
 
 ROOT = Path(__file__).parents[1]
 _LARGEST = 1 << 20  # bytes of a request
@@ -96,11 +97,15 @@ def python() -> str:
 
 def left() -> list[psutil.Process]:
     """What is forked and still runs, or was started by such a process, of runs that `ddpify verify` gives names to."""
+    import psutil  # not in the process that is forked: a script may bring a module of this name
+
     found = psutil.Process(_server()[1]).children(recursive=True)
     return [process for process in found if _run_of(process).strip("0")]
 
 
 def _run_of(process: psutil.Process) -> str:
+    import psutil
+
     try:
         return process.environ().get("DDPIFY_RUN", "") if process.status() != psutil.STATUS_ZOMBIE else ""
     except (psutil.Error, OSError):

@@ -17,6 +17,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -219,7 +220,7 @@ class _Starter:
     """The process that groups of ranks are forked from; it ends with this one."""
 
     def __init__(self) -> None:
-        command = [python(), str(WORKER)]
+        command = [sys.executable, str(WORKER)]  # whose scripts bring modules of their own, of any name
         self.process = subprocess.Popen(command, env=_environ(), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True)
         atexit.register(self.end)
 
