@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import array
 import atexit
-import builtins
 import contextlib
 import ctypes
 import fcntl
 import functools
 import gc
+import importlib.util
 import io
 import json
 import multiprocessing.process
 import os
-import runpy
 import select
 import signal
 import socket
@@ -27,7 +26,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from importlib.machinery import PathFinder, SourceFileLoader
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +34,10 @@ if TYPE_CHECKING:
     import psutil
 
 ROOT = Path(__file__).parents[1]
+sys.path.append(str(ROOT / "ddpify/rehearse/inside"))
+import ddpify_forks  # noqa: E402, what a process like a new one is made with
+
+sys.path.pop()
 _LARGEST = 1 << 20  # bytes of a request
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
 _HIGH = 1 << 10  # the first number of files while others take on theirs
@@ -157,7 +160,7 @@ def main(path: str) -> None:
     _become(asked, files)
     code = 0
     try:
-        _run(asked["words"], asked["at"])
+        _run(asked["words"][asked["at"] :])
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
         if code and not isinstance(end.code, int):
@@ -243,12 +246,12 @@ def _become(asked: dict[str, Any], files: list[int]) -> None:
     for number in asked["ignored"]:
         signal.signal(number, signal.SIG_IGN)
     os.chdir(asked["folder"])
-    before = _searched(os.environ)
+    before = ddpify_forks._searched(os.environ)
     wanted = asked["environment"]
     for name in [name for name in os.environ if name not in wanted]:
         del os.environ[name]
     os.environ.update({name: value for name, value in wanted.items() if os.environ.get(name) != value})
-    sys.path[1:] = dict.fromkeys([*_searched(wanted), *(path for path in sys.path[1:] if path not in before)])
+    sys.path[1:] = dict.fromkeys([*ddpify_forks._searched(wanted), *(path for path in sys.path[1:] if path not in before)])
     sys.executable = asked["name"]
     sys.orig_argv[:] = [asked["name"], *asked["words"]]
     sys.dont_write_bytecode = bool(wanted.get("PYTHONDONTWRITEBYTECODE"))
@@ -272,39 +275,15 @@ def _open_streams(unbuffered: bool) -> None:
         setattr(sys, f"__{name}__", stream)
 
 
-def _searched(environment: Any) -> list[str]:
-    return [str(Path(path).absolute()) for path in environment.get("PYTHONPATH", "").split(os.pathsep) if path]
-
-
-def _run(words: list[str], at: int) -> None:
-    """Run what stands behind the options, as the interpreter itself does."""
-    names = vars(sys.modules["__main__"])
-    names.clear()
-    names.update(__name__="__main__", __doc__=None, __package__=None, __spec__=None, __annotations__={}, __builtins__=builtins)
-    line = words[at:]
+def _run(line: list[str]) -> None:
+    """Run a script, a module or a text, as the interpreter itself does."""
     spec = PathFinder.find_spec("sitecustomize", sys.path[1:])
     if spec and spec.loader:
-        spec.loader.exec_module(__import__("importlib.util").util.module_from_spec(spec))
-    try:
-        if line[0] == "-m":
-            sys.argv, sys.path[0] = line[1:], str(Path.cwd())
-            runpy._run_module_as_main(line[1])  # type: ignore[attr-defined]
-        elif line[0] == "-c":
-            sys.argv, sys.path[0] = ["-c", *line[2:]], ""
-            exec(compile(line[1], "<string>", "exec", dont_inherit=True), names)
-        else:
-            sys.argv, sys.path[0] = line, str(Path(line[0]).resolve().parent)
-            names.update(__file__=line[0], __cached__=None, __loader__=SourceFileLoader("__main__", line[0]))
-            with io.open_code(line[0]) as file:
-                text = file.read()
-            exec(compile(text, line[0], "exec", dont_inherit=True), names)
-    except SystemExit:
-        raise
-    except BaseException as error:
-        own = error.__traceback__
-        error.__traceback__ = own and own.tb_next
-        sys.excepthook(type(error), error, error.__traceback__)
-        raise SystemExit(128 + signal.SIGINT if isinstance(error, KeyboardInterrupt) else 1) from None
+        spec.loader.exec_module(importlib.util.module_from_spec(spec))
+    if line[0] != "-c":
+        return ddpify_forks._run(line)
+    sys.argv, sys.path[0] = ["-c", *line[2:]], ""
+    ddpify_forks.as_main(lambda names: exec(compile(line[1], "<string>", "exec", dont_inherit=True), names))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 from scripts import Script, on_three
 
+from ddpify import Options
+
 PLAIN = """
     loader = DataLoader(TensorDataset(x[:42], y[:42]), batch_size=6, shuffle=True)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
@@ -982,7 +984,7 @@ _CONTEXTS = {
 }
 SCRIPTS |= {
     f"a decoder attends to the steps of its encoder, what it takes of them {how}": Script(
-        _DECODER.replace("{context}", line) + PLAIN, rows=42
+        _DECODER.replace("{context}", line) + PLAIN, rows=42, options=Options(whole_batches="never")
     )
     for how, line in _CONTEXTS.items()
 }
@@ -1006,6 +1008,8 @@ _MOVED = {  # what becomes of it, and what is told of where it is not one any mo
     "which is added to more": ("(one + rows[:, :3].unsqueeze(2)).permute(1, 0, 2).squeeze(0).mean(1)[some]", ("DDP402",)),
 }
 SCRIPTS |= {
-    f"rows with a dimension of one entry behind the samples, {how}": Script(_SECOND.replace("{one}", one) + PLAIN, rows=42, told=told)
+    f"rows with a dimension of one entry behind the samples, {how}": Script(
+        _SECOND.replace("{one}", one) + PLAIN, rows=42, told=told, options=Options(whole_batches="never")
+    )
     for how, (one, told) in _MOVED.items()
 }

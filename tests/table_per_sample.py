@@ -4,6 +4,8 @@ from dataclasses import replace
 
 from scripts import Script, on_three
 
+from ddpify import Options
+
 
 def _trained(*lines: str, loss: str = "z.mean()", count: str = "rows.shape[0]") -> Script:
     """A script that computes `z` of the outputs for each batch, and trains on `loss`."""
@@ -399,7 +401,9 @@ for epoch in range(2):
 
 
 SCRIPTS: dict[str, Script] = {
-    "points of samples are thinned and scaled, sample by sample": Script(_MADE_OTHERWISE, rows=42),
+    "points of samples are thinned and scaled, sample by sample": Script(
+        _MADE_OTHERWISE, rows=42, options=Options(whole_batches="never")
+    ),
     **on_three({f"a loss of {which}": _of_some(line) for which, line in _SOME.items()}),
     "a forward fills a list of rows that it has written by number": _of_numbered(_forward(_IN_A_FORWARD["goes through its steps"])),
     "a forward fills a list of rows that it has written, by their number": _of_numbered(_forward(("done.append(row * i)",), ("DDP402",))),

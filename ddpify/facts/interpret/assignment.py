@@ -204,18 +204,13 @@ def _is_of_other_samples(run: Interpreter, index: Value) -> bool:
     return any(e.of_kind("places") for e in entries) and any(e.scale == "other" for e in entries)
 
 
-def combine(run: Interpreter, tensor: ast.expr, rows: Value, written: Value) -> bool:
+def combine(run: Interpreter, tensor: ast.expr, rows: Value, value: Value) -> bool:
     """Whether what is written into the rows of a tensor was computed from several of them: its rows depend on one another from here on."""
     while isinstance(tensor, ast.Attribute) and tensor.attr == "data":
         tensor = tensor.value
-    if rows.scale != "sample" or rows.objs or not written.of_kind("coupled"):
+    if rows.scale != "sample" or rows.objs or not value.of_kind("coupled"):
         return False
-    value = Value(rows.objs, rows.origins | written.origins, "other", rows.shape)
-    if isinstance(tensor, ast.Name):
-        run.bind(tensor.id, value)
-    elif isinstance(tensor, ast.Attribute):
-        for obj in run.expression(tensor.value).objs:
-            run.set_attribute(obj, tensor.attr, value, False)
+    written.hold(run, tensor, Value(rows.objs, rows.origins | value.origins, "other", rows.shape))
     return True
 
 

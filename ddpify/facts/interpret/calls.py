@@ -528,12 +528,7 @@ def _hand_back(run: Interpreter, func: Func, node: ast.AST, frame: Frame) -> Non
                 run.expression(given).objs, run.expression(given).origins | value.origins, run.expression(given).scale, value.shape
             )
         run.events.append((Kind.CHANGE, given, None, value))
-        if isinstance(given, ast.Name):
-            run.bind(given.id, value)
-            run.frame.changes(given.id)
-        elif isinstance(given, ast.Attribute):
-            for obj in run.expression(given.value).objs:
-                run.set_attribute(obj, given.attr, value, False)
+        written.hold(run, given, value)
 
 
 def call_function(

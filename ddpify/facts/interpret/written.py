@@ -33,10 +33,10 @@ def write(run: Interpreter, target: ast.Subscript, value: Value) -> bool:
     found = together(Use((), {}), (argument(run, taken), given)) if taken.scale in ROWS and given.literal != PLACES else COUPLED
     needs = frozenset(o for o in taken.origins if o.kind == "needs")
     if found.scale in ROWS and not value.of_kind("coupled") and not tensors.uneven([rows, value]):
-        _hold(run, node, Value(rows.objs, rows.origins | needs, rows.scale, rows.shape))
+        hold(run, node, Value(rows.objs, rows.origins | needs, rows.scale, rows.shape))
         return False
     coupled = {Origin(mark, target) for mark in found.marks} if taken.scale in ROWS else set()
-    _hold(run, node, Value(rows.objs, rows.origins | value.origins | coupled, "other", rows.shape))
+    hold(run, node, Value(rows.objs, rows.origins | value.origins | coupled, "other", rows.shape))
     return True
 
 
@@ -45,7 +45,8 @@ def _may_be_list(rows: Value, part: ast.Subscript) -> bool:
     return rows.shape is not None and rows.shape.several is None and not isinstance(part.slice, (ast.Tuple, ast.Slice, ast.Compare))
 
 
-def _hold(run: Interpreter, node: ast.expr, value: Value) -> None:
+def hold(run: Interpreter, node: ast.expr, value: Value) -> None:
+    """Let a name or an attribute hold what its tensor is, in which entries have changed, from here on."""
     if isinstance(node, ast.Name):
         run.bind(node.id, value)
         run.frame.changes(node.id)

@@ -19,6 +19,7 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Callable
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import Any
@@ -113,24 +114,35 @@ def _searched(environment: Any) -> list[str]:
 
 def _run(line: list[str]) -> None:
     """Run a script as the interpreter itself does: by its path, or by the name of its module after `-m`."""
+    as_main(lambda names: _execute(line, names))
+
+
+def _execute(line: list[str], names: dict[str, Any]) -> None:
+    if line[0] == "-m":
+        sys.argv, sys.path[0] = line[1:], str(Path.cwd())
+        runpy._run_module_as_main(line[1])  # type: ignore[attr-defined]
+    else:
+        sys.argv, sys.path[0] = line, str(Path(line[0]).resolve().parent)
+        names.update(__file__=line[0], __cached__=None, __loader__=SourceFileLoader("__main__", line[0]))
+        with io.open_code(line[0]) as file:
+            text = file.read()
+        exec(compile(text, line[0], "exec", dont_inherit=True), names)
+
+
+def as_main(execute: Callable[[dict[str, Any]], None]) -> None:
+    """Execute something among the names of a new main module; its errors are shown and end the process, as the interpreter's are."""
     names = vars(sys.modules["__main__"])
     names.clear()
     names.update(__name__="__main__", __doc__=None, __package__=None, __spec__=None, __annotations__={}, __builtins__=builtins)
     try:
-        if line[0] == "-m":
-            sys.argv, sys.path[0] = line[1:], str(Path.cwd())
-            runpy._run_module_as_main(line[1])  # type: ignore[attr-defined]
-        else:
-            sys.argv, sys.path[0] = line, str(Path(line[0]).resolve().parent)
-            names.update(__file__=line[0], __cached__=None, __loader__=SourceFileLoader("__main__", line[0]))
-            with io.open_code(line[0]) as file:
-                text = file.read()
-            exec(compile(text, line[0], "exec", dont_inherit=True), names)
+        execute(names)
     except SystemExit:
         raise
     except BaseException as error:
         own = error.__traceback__
-        error.__traceback__ = own and own.tb_next
+        while own and own.tb_frame.f_code.co_filename in (__file__, execute.__code__.co_filename):
+            own = own.tb_next
+        error.__traceback__ = own
         sys.excepthook(type(error), error, error.__traceback__)
         raise SystemExit(128 + signal.SIGINT if isinstance(error, KeyboardInterrupt) else 1) from None
 
