@@ -162,6 +162,125 @@ for epoch in range(2):
 """)
 
 
+# What is kept from batch to batch: how it begins, what adds to it, and what the loss takes of it.
+_CONTAINERS = {
+    "numbers of samples in a set": ("set()", "kept.update(numbers.tolist())", "each.mean() * (1 + len(kept) / 42)"),
+    "a set that is united": ("set()", "kept |= set(numbers.tolist())", "each.mean() * (1 + len(kept) / 42)"),
+    "a set that is asked": (
+        "set()",
+        "kept = kept.union(n for n, l in zip(numbers.tolist(), each.tolist()) if l > 0.6)",
+        "(each * torch.tensor([2.0 if int(n) in kept else 1.0 for n in numbers])).mean()",
+    ),
+    "a counter": (
+        "Counter()",
+        "kept.update(kinds.tolist())",
+        "F.cross_entropy(out, kinds, weight=torch.tensor([1 / (1 + kept[k]) for k in (0, 1)]))",
+    ),
+    "a sum of counters": (
+        "Counter()",
+        "kept = kept + Counter(kinds.tolist())",
+        "F.cross_entropy(out, kinds, weight=torch.tensor([1 / (1 + kept[k]) for k in (0, 1)]))",
+    ),
+    "a list of all losses": ("[]", "kept.extend(each.tolist())", "each.mean() * (1 + len(kept) / 100)"),
+    "a list of all losses, sorted": (
+        "[]",
+        "kept += each.tolist()",
+        "(each * (each.detach() >= (sorted(kept)[len(kept) // 2] if kept else 0))).mean()",
+    ),
+    "the last losses": (
+        "deque(maxlen=24)",
+        "kept.extend(each.detach().numpy())",
+        "(each * (each.detach() >= (float(np.median(kept)) if kept else 0))).mean()",
+    ),
+    "a heap of the largest losses": (
+        "[]",
+        "for l in each.tolist(): heapq.heappush(kept, l)",
+        "(each * (each.detach() >= (kept[0] if kept else 0) + 0.2)).mean()",
+    ),
+    "losses in their order": (
+        "[]",
+        "for l in each.tolist(): bisect.insort(kept, l)",
+        "(each * (each.detach() >= (kept[len(kept) // 2] if kept else 0))).mean()",
+    ),
+    "the first outputs of all samples": (
+        "{}",
+        "for n, row in zip(numbers.tolist(), out.detach()): kept.setdefault(n, row)",
+        "each.mean() + ((out - torch.stack([kept.get(n, torch.zeros(2)) for n in numbers.tolist()])) ** 2).mean()",
+    ),
+    "losses in an array": (
+        "np.zeros(42)",
+        "kept[numbers.numpy()] = each.detach().numpy()",
+        "(each * torch.from_numpy(1 + kept[numbers.numpy()]).float()).mean()",
+    ),
+    "counts in an array": (
+        "np.ones(2)",
+        "np.add.at(kept, kinds.numpy(), 1)",
+        "F.cross_entropy(out, kinds, weight=torch.from_numpy(1 / kept).float())",
+    ),
+    "counts of kinds in an array": (
+        "np.ones(2)",
+        "kind, number = np.unique(kinds.numpy(), return_counts=True); kept[kind] += number",
+        "F.cross_entropy(out, kinds, weight=torch.from_numpy(1 / kept).float())",
+    ),
+    "outputs one below another": (
+        "np.zeros((1, 2))",
+        "kept = np.vstack((kept, out.detach().numpy()))",
+        "each.mean() + ((out - torch.from_numpy(kept.mean(0)).float()) ** 2).mean()",
+    ),
+}
+
+
+def _contained(kept: str, line: str, loss: str) -> Script:
+    """A script whose loss depends on what a container has of all batches until then."""
+    return Script(f"""\
+import bisect
+import heapq
+from collections import Counter, deque
+
+import numpy as np
+
+net = nn.Linear(8, 2)
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+feed = DataLoader(TensorDataset(x[:42], y[:42], torch.arange(42)), batch_size=6, shuffle=True)
+kept = {kept}
+for epoch in range(2):
+    for rows, kinds, numbers in feed:
+        out = net(rows)
+        each = F.cross_entropy(out, kinds, reduction="none")
+        loss = {loss}
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+        {line}
+""")
+
+
+def _of_a_pass(kept: str, line: str, made: str) -> Script:
+    """A script that weighs its samples by what a pass over all of them, without gradients, has kept of them."""
+    return Script(f"""\
+import heapq
+
+net = nn.Linear(8, 2)
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+data = TensorDataset(x[:42], y[:42], torch.arange(42))
+feed, whole = DataLoader(data, batch_size=6, shuffle=True), DataLoader(data, batch_size=6)
+for epoch in range(2):
+    kept = {kept}
+    with torch.no_grad():
+        for rows, kinds, numbers in whole:
+            each = F.cross_entropy(net(rows), kinds, reduction="none")
+            {line}
+    weights = torch.ones(42)
+    {made}
+    for rows, kinds, numbers in feed:
+        each = F.cross_entropy(net(rows), kinds, reduction="none")
+        loss = (each * weights[numbers]).mean()
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+""")
+
+
 _CHOSEN = {
     "its weights are scaled": "net[0].weight.data.mul_(0.9)",
     "its weights are bounded in a loop": "for weight in net.parameters(): weight.data.clamp_(-0.3, 0.3)",
@@ -180,6 +299,20 @@ SCRIPTS: dict[str, Script] = {
         "                self.kept[kind] = 0.5 * self.kept[kind] + 0.5 * out.detach()[kinds == kind].mean(0)",
     ),
     **{f"a step by whose loss {title}": _chosen(line) for title, line in _CHOSEN.items()},
+    **{f"kept for later batches: {title}": _contained(*how) for title, how in _CONTAINERS.items()},
+    "weights by the largest losses, in a heap": _of_a_pass(
+        "[]",
+        "for n, l in zip(numbers.tolist(), each.tolist()): heapq.heappush(kept, (-l, n))",
+        "for _, n in heapq.nsmallest(10, kept): weights[n] = 2",
+    ),
+    "weights by those in a list": _of_a_pass(
+        "[]",
+        "kept += [n for n, l in zip(numbers.tolist(), each.tolist()) if l > 0.6]",
+        "for n in kept: weights[n] = 2",
+    ),
+    "weights by an order of all losses": _of_a_pass(
+        "[]", "kept.append(torch.stack((numbers, each), 1))", "weights[torch.cat(kept)[:, 1].argsort()[:20]] = 2"
+    ),
     "a step with enough samples": _chosen("bounded(net)", "len(rows) > least"),
     **{f"a running centre that is kept in place, {how}": _centred(line) for how, line in _IN_PLACE.items()},
     "a count of samples beside a loss of the whole batch": _centred(

@@ -290,15 +290,23 @@ def marked_as_kept(run: Interpreter, node: ast.Assign | ast.AugAssign, target: a
     """A value computed from a batch, marked where it becomes a part of what was there before: a later batch may meet it."""
     if not run.loops:
         return value
+    held = [o for o in value.instances() if o.path in library.COLLECTIONS]
+    of_batch = library.mixed([value, *(run.element(just(o)) for o in held)], {})
     if isinstance(target, ast.Subscript):
         chosen = not isinstance(target.slice, ast.Constant)
-        part = chosen and bool(value.of_kind("batch") or run.expression(target.slice).of_kind("batch"))
-    elif not (value.of_kind("batch") or value.of_kind("decided") or of_kind(run.deciding, "decided")):
+        index = run.expression(target.slice)
+        part = chosen and bool(value.of_kind("batch") or index.of_kind("batch"))
+        for obj in run.expression(target.value).instances() if part else ():
+            if run.is_a(obj, *library.DICTS):
+                library.grown(run, obj, node, NOTHING, key=index)
+    elif not (of_batch.of_kind("batch") or of_batch.of_kind("decided") or of_kind(run.deciding, "decided")):
         return value
     else:
         part = isinstance(node, ast.AugAssign) or _reads_target(run, node.value, target)
     if not part:
         return value
+    for obj in held if not isinstance(target, ast.Subscript) else ():
+        run.set_attribute(obj, ELEMENT, library.grown(run, obj, node, run.element(just(obj))), False)
     return Value(value.objs, value.origins | {Origin("kept", node)}, value.scale, value.shape)
 
 
@@ -330,7 +338,7 @@ def execute_augassign(run: Interpreter, node: ast.AugAssign) -> bool:
         for obj in old.instances():
             if run.is_a(obj, *library.DICTS):
                 run.update(obj, value)
-            library.put(run, obj, run.element(value), "extend")
+            library.put(run, obj, library.grown(run, obj, node, run.element(value), "extend"), "extend")
         new = old
     assign(run, node.target, marked_as_kept(run, node, node.target, _counted_on(run, old, new)))
     if isinstance(node.target, ast.Name) and not old.objs:  # a tensor is changed in place

@@ -402,6 +402,8 @@ def evaluate_compare(run: Interpreter, node: ast.Compare) -> Value:
     if flag.objs or all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
         return flag
     origins = origins_of(parts) | frozenset(s for p in parts for s in sources_of(p))
+    if isinstance(node.ops[-1], (ast.In, ast.NotIn)):
+        origins |= origins_of(library.keys(run, o) for o in parts[-1].instances() if o.path in library.COLLECTIONS)
     if {p.scale for p in parts} <= {None, "count"} and any(p.scale == "count" for p in parts):
         return Value(frozenset(), without(origins, "batch"))  # the lengths of batches: all ranks' are equal
     return tensors.entrywise(run, parts, origins | {Origin("compared")}, node)
@@ -409,4 +411,4 @@ def evaluate_compare(run: Interpreter, node: ast.Compare) -> Value:
 
 def _deciding(test: Value) -> frozenset[Origin]:
     """What a value owes to the condition under which it was chosen."""
-    return only(test.origins, "decided", "drawn", "time") | {Origin("decided", of) for of in test.of_kind("batch")}
+    return only(test.origins, "decided", "drawn", "time", "kept") | {Origin("decided", of) for of in test.of_kind("batch")}

@@ -161,13 +161,17 @@ def _multiplied(left: Value, right: Value, scale: Scale | None, origins: frozens
 
 
 def _united(run: Interpreter, op: ast.operator, left: Value, right: Value, node: ast.AST) -> Value | None:
-    """The set that an operator makes of sets, or of the keys of dicts; None where it makes something else."""
+    """The set that an operator makes of sets, or of the keys of dicts, or the counter it makes of counters; None of anything else."""
     kinds = {o.path for v in (left, right) for o in v.instances()}
     views = isinstance(op, (ast.BitOr, ast.BitAnd, ast.BitXor)) and kinds == {"list"}
-    if not (views or (isinstance(op, (ast.BitOr, ast.BitAnd, ast.BitXor, ast.Sub)) and "set" in kinds)):
+    counters = kinds == {"collections.Counter"} and isinstance(op, (ast.Add, ast.Sub, ast.BitOr, ast.BitAnd))
+    if not (views or counters or (isinstance(op, (ast.BitOr, ast.BitAnd, ast.BitXor, ast.Sub)) and "set" in kinds)):
         return None
-    made = run.objects.new("set", node, run.stack)
-    run.memory[made, ELEMENT] = join([run.element(v) for v in ((left,) if isinstance(op, ast.Sub) else (left, right))])
+    made = run.objects.new("collections.Counter" if counters else "set", node, run.stack)
+    if counters:
+        run.memory[made, ELEMENT] = join([run.memory.get((o, ELEMENT), NOTHING) for v in (left, right) for o in v.instances()])
+    else:
+        run.memory[made, ELEMENT] = join([run.element(v) for v in ((left,) if isinstance(op, ast.Sub) else (left, right))])
     value = Value(frozenset((made,)), library.mixed([left, right], {}).origins)
     run.events.append((Kind.MAKE, node, None, value))
     return value

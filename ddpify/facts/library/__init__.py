@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ddpify.facts.library import apex, distributed, numpy, packages, peft, python, torch, torch_geometric
 from ddpify.facts.library.compared import compared
 from ddpify.facts.library.constructors import construct, construction, is_optimizer, optimizer_path
-from ddpify.facts.library.containers import put
+from ddpify.facts.library.containers import grown, keys, put
 from ddpify.facts.library.effects import EFFECTS as EFFECTS
 from ddpify.facts.library.flow import agreed, gradient_of, mixed, same_rows, share_of, weight, whole, with_entries
 from ddpify.facts.library.generic import instance

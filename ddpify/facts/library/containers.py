@@ -1,25 +1,29 @@
 """Lists, dicts, sets and what goes through them: what they hold, and the rows of their methods.
 
 A container holds `"[]"`, any of its elements; `"[?]"`, what was put in under keys that are not known; and entries by their keys or numbers.
+As `"[n]"` it holds the batches that say how many elements it has.
 """
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ddpify.facts import orders, tensors
-from ddpify.facts.library.flow import texts_of
+from ddpify.facts.library.flow import mixed, texts_of
 from ddpify.facts.library.paths import COLLECTIONS, DICTS
 from ddpify.facts.library.row import Rule, Use
 from ddpify.facts.model import NOTHING, Lit, New, Obj, Tup, Value, join, just, origins_of
-from ddpify.facts.origins import only
+from ddpify.facts.origins import Origin, only, without
 from ddpify.facts.tree import is_main_test
 from ddpify.placement.shape import ROWS
 
 if TYPE_CHECKING:
     from ddpify.facts.interpret.state import Interpreter
 
+SIZE = "[n]"
+_COUNTER = "collections.Counter"
 _ROWS = (set(COLLECTIONS) - DICTS) | {"zip", "enumerate"}  # whose elements are pairs where a dict is made of them
 
 # ------------------------------------------------------------------------------------------------ making them
@@ -199,8 +203,25 @@ def following(use: Use) -> Value:
 def _added(use: Use) -> Value:
     """`append`, `add`, `insert`, `extend`: one more element, or more of them."""
     if use.args:
-        put(use.run, use.of, use.run.element(use.args[0]) if use.name == "extend" else use.args[-1], use.name)
+        value = use.run.element(use.args[0]) if use.name == "extend" else use.args[-1]
+        put(use.run, use.of, grown(use.run, use.of, use.node, value, use.name), use.name)
     return NOTHING
+
+
+def grown(run: Interpreter, obj: Obj, node: ast.AST, value: Value, how: str = "", key: Value = NOTHING) -> Value:
+    """What is put into a container by a method, marked where it is of a batch: later batches may meet it.
+
+    How many elements there are from here on, the batch says where it gives several of them, or the key of one.
+    """
+    several = how not in ("append", "appendleft", "insert") or any(run.per_sample(loop.over) for loop in run.loops[-1:])
+    given = mixed([value, key, *(loop.element for loop in run.loops[-1:] if several)], {}).origins | run.deciding
+    batches = only(given, "batch", "decided")
+    if not run.loops or not batches:
+        return value
+    if several:
+        through = next((loop for loop in run.loops if loop.element.batches()), run.loops[-1]).node
+        run.set_attribute(obj, SIZE, Value(frozenset(), batches | {Origin("kept", node), Origin("index", through)}, "other"), False)
+    return Value(value.objs, value.origins | {Origin("kept", node)}, value.scale, value.shape)
 
 
 def put(run: Interpreter, obj: Obj, value: Value, how: str) -> None:
@@ -213,7 +234,8 @@ def put(run: Interpreter, obj: Obj, value: Value, how: str) -> None:
 
 def _added_by_default(use: Use) -> Value:
     """`setdefault(key, value)`."""
-    _added(use)
+    if use.args:
+        put(use.run, use.of, grown(use.run, use.of, use.node, use.args[-1], key=use.args[0]), use.name)
     return use.run.memory.get((use.of, "[]"), NOTHING)
 
 
@@ -240,14 +262,17 @@ def _put(use: Use, value: Value) -> None:
 def _updated(use: Use) -> Value:
     """`update`: the entries of dicts, and the elements of everything else."""
     obj = use.of
-    of_dict = use.run.is_a(obj, *DICTS, "torch.nn.ModuleDict") and not use.run.is_a(obj, "collections.Counter")
+    of_dict = use.run.is_a(obj, *DICTS, "torch.nn.ModuleDict") and not use.run.is_a(obj, _COUNTER)
     for value in use.args:
         if of_dict:
             put_in(use.run, obj, value)
         else:
             use.run.update(obj, value)
-        if not of_dict and not any(use.run.is_a(o, *DICTS) for o in value.objs):
-            _put(use, use.run.element(value))
+        entry = grown(use.run, obj, use.node, use.run.element(value))
+        if of_dict or any(use.run.is_a(o, *DICTS) for o in value.objs):
+            use.run.set_attribute(obj, "[]", Value(frozenset(), only(entry.origins, "kept")), False)
+        else:
+            _put(use, Value(frozenset(), entry.origins, "other" if entry.scale else None) if use.run.is_a(obj, _COUNTER) else entry)
     for key, value in use.keywords.items():
         if key == "**":
             use.run.update(obj, value)
@@ -304,7 +329,15 @@ def _key(use: Use) -> Value:
 
 
 def _any_entry(use: Use) -> Value:
-    return join([v for _, v in use.run.memory.of(use.of)])
+    return join([v for name, v in use.run.memory.of(use.of) if name != SIZE])
+
+
+def keys(run: Interpreter, obj: Obj) -> Value:
+    """What is in a container, by the keys of a dict and by the elements of everything else."""
+    if not run.is_a(obj, *DICTS):
+        return run.element(just(obj))
+    size = run.memory.get((obj, SIZE), NOTHING)
+    return Value(frozenset(), without(size.origins, "index"), size.scale)
 
 
 def is_layer(run: Interpreter, obj: Obj) -> bool:

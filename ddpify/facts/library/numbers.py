@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from ddpify.facts import tensors
+from ddpify.facts.library.containers import SIZE
 from ddpify.facts.library.flow import agreed, without_graph
 from ddpify.facts.library.paths import COLLECTIONS, PARTS
 from ddpify.facts.library.row import Use
-from ddpify.facts.model import NOTHING, Lit, New, Obj, Part, Tup, Value, just, origins_of
+from ddpify.facts.model import NOTHING, Lit, Loop, New, Obj, Part, Tup, Value, just, origins_of
 from ddpify.facts.origins import Origin, only, without
 from ddpify.facts.tree import last_name, walk
 from ddpify.placement.shape import EXTREMES, ROWS, Scale
@@ -93,12 +95,19 @@ def length(use: Use) -> Value:
     lengths = frozenset(Origin("length", o) for o in value.objs if isinstance(o, (New, Part)))
     listed = bool(value.objs) and all(isinstance(o, New) and o.path == "list" for o in value.objs)
     origins = without(value.origins, "random", "drawn", *(["index"] if listed else []))  # those of what is in it, not of how much there is
+    if grown := [v for o in value.objs if _within((v := use.run.memory.get((o, SIZE), NOTHING)), use.run.loops)]:
+        return Value(frozenset(), origins | lengths | without(origins_of(grown), "index"), "other")
     if value.scale == "chosen" or (value.scale == "sample" and value.objs and value.of_kind("decided")):  # some of the samples
         return Value(frozenset(), origins | lengths, "sum")
     if value.scale == "other" and not value.objs:
         return Value(frozenset(), origins, "other")
     one_row_each = bool(value.objs) and (value.shape is None or value.shape.base not in value.objs)  # entries are rows, not one row
     return Value(frozenset(), origins | lengths, "count" if value.scale == "sample" and not one_row_each else None)
+
+
+def _within(size: Value, loops: Sequence[Loop]) -> bool:
+    """Whether a loop is running whose batches say how many elements a container has."""
+    return not size.of_kind("index").isdisjoint(loop.node for loop in loops)
 
 
 def _is_same_on_all_ranks(use: Use, value: Value) -> bool:

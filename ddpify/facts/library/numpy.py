@@ -1,4 +1,4 @@
-"""Rows of numpy: functions of arrays that have a placement rule by their name, new arrays, and random numbers."""
+"""Rows of numpy and scipy: functions of arrays that have a placement rule by their name, new arrays, and random numbers."""
 
 from __future__ import annotations
 
@@ -7,20 +7,42 @@ from ddpify.facts.library.generic import array_function, computed, drawn, shuffl
 from ddpify.facts.library.row import Rule, Use
 from ddpify.facts.library.torch import drawn_of_size, of_size
 from ddpify.facts.model import Value
+from ddpify.placement import shape
 
 
 def _of_arrays(use: Use) -> Value:
-    known = use.name in tensors.KNOWN and use.args and (not use.args[0].objs or use.name in tensors.OF_TUPLES)
-    return array_function(use) if known else computed(use)
+    """A function that is known by its name, or that works on each number by itself; any other one may combine samples."""
+    known = use.name in tensors.KNOWN - _OTHERWISE and use.args
+    if known and (not use.args[0].objs or use.name in tensors.OF_TUPLES):
+        return array_function(use)
+    return computed(use) if use.name in _OF_EACH_NUMBER else _combined(computed(use))
 
 
+def _combined(value: Value) -> Value:
+    """What may be of several samples."""
+    return Value(value.objs, value.origins, "other" if value.scale in shape.ROWS else value.scale, value.shape)
+
+
+def _special(use: Use) -> Value:
+    """A function of each number by itself, or along an axis: along all of them where it is told none."""
+    if use.name not in ("softmax", "log_softmax", "logsumexp"):
+        return computed(use)
+    return array_function(use) if "axis" in use.keywords else _combined(computed(use))
+
+
+_OTHERWISE = frozenset(("pad",))  # which torch does to the last dimension first
+_OF_EACH_NUMBER = frozenset(
+    "around asanyarray bool_ cbrt ceil degrees digitize fabs frombuffer int_ interp isin isreal radians rint searchsorted unwrap".split()
+)
 _SIZED = "zeros ones full empty arange linspace logspace eye".split()
 _DRAWN_SIZED = "rand randn randint normal uniform standard_normal random_sample".split()
 
 ROWS: dict[str, Rule] = {
     "numpy": _of_arrays,
     **{f"numpy.{name}": of_size for name in _SIZED},
-    "numpy.random": drawn,
+    "numpy.random": lambda use: _combined(drawn(use)),
     **{f"numpy.random.{name}": drawn_of_size for name in _DRAWN_SIZED},
     "numpy.random.shuffle": shuffled,
+    "scipy": lambda use: _combined(computed(use)),
+    "scipy.special": _special,
 }

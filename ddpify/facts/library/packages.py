@@ -55,7 +55,7 @@ ROWS: dict[str, Rule] = {
         containers.passed_on,
     ),
     "tqdm.trange": lambda use: containers.passed_on(use, values=just(use.instance("range"))),
-    **dict.fromkeys(("sklearn", "scipy", "segmentation_models_pytorch.metrics"), computed),  # smp 0.6
+    **dict.fromkeys(("sklearn", "segmentation_models_pytorch.metrics"), computed),  # smp 0.6
     **{f"sentence_transformers.util.{name}": _similarities for name in _SIMILARITIES},  # sentence-transformers 6.2
     "sklearn.metrics": _metric,
     **dict.fromkeys(("sklearn.model_selection.train_test_split", "sklearn.utils.shuffle", "sklearn.utils.resample"), _split),

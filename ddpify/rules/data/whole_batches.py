@@ -206,12 +206,11 @@ def _has_columns(run: Run, value: Value) -> bool:
 
 def with_shares(context: Context) -> AssumedEdits | None:
     """What is assumed of a script whose batches are whole, where rank 0 reads the loaders that cannot be shared out, if it may."""
+    training = {o.node for o in context.facts.loaders}  # now that what others give the training is whole
     left = {o.node for o in context.facts.loaders if not read_in_parts(context, o)}
     base = context.facts.base
-    if not left:
-        return base
-    by = {node: BY_RANK_ZERO if node in left else by for node, by in base.read_whole.items()}
-    return replace(base, read_whole=by) if context.options.whole_batches == "from-rank-zero" else None
+    by = {node: by if node in training - left else BY_RANK_ZERO for node, by in base.read_whole.items()}
+    return replace(base, read_whole=by) if not left or context.options.whole_batches == "from-rank-zero" else None
 
 
 def _is_inside(context: Context, parts: Collection[ast.expr], item: Change | Finding) -> bool:

@@ -16,7 +16,8 @@ from collections.abc import Iterator, Mapping
 from ddpify.edits import Edit
 from ddpify.facts.collect import TrainingLoop, loss_of
 from ddpify.facts.definitions import Place
-from ddpify.facts.model import New, join
+from ddpify.facts.library import COLLECTIONS, mixed
+from ddpify.facts.model import New, join, just
 from ddpify.facts.writes import container
 from ddpify.records import replace
 from ddpify.rules.base import Change, Example, Finding, Proof
@@ -68,23 +69,24 @@ EXAMPLES: tuple[Example, ...] = (
     ),
 )  # fmt: skip
 
+_Keeps = ast.Assign | ast.AugAssign | ast.Call
 _WHY = "the loss of later steps reads this: it is computed from the batches of all ranks, so that it stays equal on all"
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Write what the losses of later steps read with the values of all ranks."""
     run = context.facts.after
-    stored: dict[ast.Assign | ast.AugAssign, ast.expr] = {}
+    stored: dict[_Keeps, ast.expr] = {}
     for loop in context.facts.loops:
         loss = join([loss_of(call) for call in run.calls(loop.backward.node)])
         for node in sorted(loss.of_kind("kept"), key=lambda n: n.lineno):
             if node not in stored and _carried(context, loop, node):
-                stored[node] = container(_target(node))
-    kept = state.buffers(context) | dict[ast.stmt, ast.expr](stored.items())
+                stored[node] = container(_target(context, node))
+    kept = state.buffers(context) | {node: of for node, of in stored.items() if isinstance(node, ast.stmt)}
     replicated = _assuming(context, kept) if kept else context
     for node, target in stored.items():
         if not _follows(replicated, node):
-            yield from pools.shared(context, CODE, _target(node)) or (_over_ranks(replicated, node, target),)
+            yield from pools.shared(context, CODE, _target(context, node)) or (_over_ranks(replicated, node, target),)
     written = state.written(replicated)
     yield from (item for item in written if not isinstance(item, Change) or context.tree.statement(item.node) not in stored)
 
@@ -97,16 +99,21 @@ def _assuming(context: Context, stored: Mapping[ast.stmt, ast.expr]) -> Context:
     return context.assuming(replace(context.assumed, replicated_after=replicated_after))
 
 
-def _carried(context: Context, loop: TrainingLoop, node: ast.Assign | ast.AugAssign) -> bool:
+def _carried(context: Context, loop: TrainingLoop, node: _Keeps) -> bool:
     """Whether a statement stores something computed from a rank's own batch that later batches read."""
     run = context.facts.after
-    target = _target(node)
-    value = run.value(node.value)
+    target = _target(context, node)
+    if isinstance(node, ast.Call):
+        value = join([v for call in run.calls(node) for v in (*call.args, *call.keywords.values())])
+    else:
+        value = run.value(node.value)
+    held = mixed([value, *(run.interpreter.element(just(o)) for o in value.instances() if o.path in COLLECTIONS)], {})
     index = run.value(target.slice) if isinstance(target, ast.Subscript) else None
-    decided = any(o.kind == "decided" and o.of in context.sharded_loaders for o in value.origins)
-    if not (decided or context.from_sharded_data(value) or (index is not None and context.from_sharded_data(index))):
+    decided = any(o.kind == "decided" and o.of in context.sharded_loaders for o in held.origins)
+    if not (decided or context.from_sharded_data(held) or (index is not None and context.from_sharded_data(index))):
         return False
-    if index is None and (value.of_kind("forward") or value.scale == "sample"):
+    contained = isinstance(node, ast.Call) or any(o.path in COLLECTIONS for o in run.value(target).instances())
+    if index is None and not contained and (value.of_kind("forward") or value.scale == "sample"):
         return False  # a loss that is added up; rows that are used with the same rows of the next batch
     if index is None and run.interpreter.timed(value):
         return False  # a state that goes along with this rank's own sequences
@@ -125,9 +132,9 @@ def chooses_for_loss(context: Context, node: ast.AST) -> bool:
     )
 
 
-def is_read_later(context: Context, loop: TrainingLoop, node: ast.Assign | ast.AugAssign) -> bool:
+def is_read_later(context: Context, loop: TrainingLoop, node: _Keeps) -> bool:
     """Whether later batches read what a statement stores."""
-    target = _target(node)
+    target = _target(context, node)
     batches, tree = loop.batch or loop.epoch, context.facts.tree_of(node)
     if batches is None or (batches.node not in tree.ancestors(node) and _is_local(context, container(target))):
         return False
@@ -148,18 +155,22 @@ def _places(context: Context, target: ast.expr) -> frozenset[Place]:
     return (definitions.content(base) if base is not target else frozenset()) or definitions.variable(base)
 
 
-def _follows(context: Context, node: ast.Assign | ast.AugAssign) -> bool:
+def _follows(context: Context, node: _Keeps) -> bool:
     """Whether a variable is written with what is equal on all ranks once the variables are: `k = min(max(k, 0), 1)`."""
+    if isinstance(node, ast.Call):
+        return False
     value = context.facts.after.value(node.value)
-    return isinstance(_target(node), ast.Name) and not context.differs(value) and not under_own_test(context, node)
+    if any(o.path in COLLECTIONS for o in value.instances()):
+        return False  # whose elements are equal by then
+    return isinstance(_target(context, node), ast.Name) and not context.differs(value) and not under_own_test(context, node)
 
 
-def _over_ranks(context: Context, node: ast.Assign | ast.AugAssign, written: ast.expr) -> Change | Finding:
+def _over_ranks(context: Context, node: _Keeps, written: ast.expr) -> Change | Finding:
     tree = context.facts.tree_of(node)
-    target = _target(node)
+    target = _target(context, node)
     edits: list[Edit] = []
     needs: set[str] = set()
-    if context.facts.is_edited(node) and not under_own_test(context, node):
+    if not isinstance(node, ast.Call) and context.facts.is_edited(node) and not under_own_test(context, node):
         if isinstance(target, ast.Subscript):
             edits, needs = gather_edits(context, target.slice, node.value)
         elif parts := sharded_parts(context, node.value, written):
@@ -167,8 +178,24 @@ def _over_ranks(context: Context, node: ast.Assign | ast.AugAssign, written: ast
     if not edits:
         why = f"`{ast.unparse(written)}` keeps values of this rank's batches only, which the loss of later steps reads"
         return context.manual(CODE, node, why, "store the rows of all ranks: gather them and their indices with dist.all_gather first")
-    return Change(CODE, _WHY, tree.shown, node, tuple(edits), needs=tuple(sorted(needs)), replicates=((node, written),))
+    return Change(
+        CODE,
+        _WHY,
+        tree.shown,
+        node,
+        tuple(edits),
+        needs=tuple(sorted(needs)),
+        replicates=((node, written),) if isinstance(node, ast.stmt) else (),
+    )
 
 
-def _target(node: ast.Assign | ast.AugAssign) -> ast.expr:
-    return node.target if isinstance(node, ast.AugAssign) else node.targets[0]
+def _target(context: Context, node: _Keeps) -> ast.expr:
+    """What a statement writes to: a call, to what its method is called on, or a library's function to its first argument."""
+    if not isinstance(node, ast.Call):
+        return node.target if isinstance(node, ast.AugAssign) else node.targets[0]
+    of, paths = node.func, context.facts.after.value(node.func).paths()
+    if paths:
+        return node.args[0] if node.args else node
+    while isinstance(of, ast.Attribute) and isinstance(of.value, ast.Call):
+        of = of.value.func  # an element, made where there was none: `groups.setdefault(key, []).append(value)`
+    return of.value if isinstance(of, ast.Attribute) else of

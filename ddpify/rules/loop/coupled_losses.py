@@ -22,7 +22,7 @@ from ddpify.records import dataclass, replace
 from ddpify.rules.context import Context
 from ddpify.rules.loop.branches import has_own_test, under_own_test
 from ddpify.rules.loop.loss_terms import loss_terms, scales
-from ddpify.rules.loop.sharded_parts import expressions
+from ddpify.rules.loop.sharded_parts import expressions, is_no_tensor
 
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _DISPLAYS = (ast.List, ast.Tuple, ast.Dict)
@@ -133,7 +133,7 @@ def _from_names(context: Context, node: ast.Call, around: ast.AST, statements: l
     reads = _rows_read(context, around, last, rest, evaluated)
     needed = {r.id for r in reads if not _only_length(context, r)}
     for some in ([r for r in reads if r.id in needed], reads):  # of what is only measured, a rank's own length may do
-        if any(_is_no_tensor(context, r) for r in some):
+        if any(is_no_tensor(context, r) for r in some):
             continue
         how = WholeBatchLoss(last, (), tuple(some), frozenset(some) if evaluated else frozenset())
         if some and not set(some) & loss_terms(context, node) and _suffices(context, node, how, rest):
@@ -399,7 +399,7 @@ def _collect_rows(context: Context, node: ast.expr, out: list[ast.expr]) -> bool
     value = context.facts.after.value(node)
     if not (context.differs(value) or value.of_kind("random") or _holds_own_batch(context, value)):
         return True
-    if _is_no_tensor(context, node):
+    if is_no_tensor(context, node):
         return False
     if not isinstance(node, _DISPLAYS) and (is_rows(value) or _are_rows(context, value)):
         out.append(node)
@@ -412,18 +412,6 @@ def _collect_rows(context: Context, node: ast.expr, out: list[ast.expr]) -> bool
         and bool(inner)
         and all(_collect_rows(context, n, out) for n in inner)
     )
-
-
-def _is_no_tensor(context: Context, node: ast.expr, depth: int = 4) -> bool:
-    """Whether an expression is the list or the array that a tensor was turned into, at once or where its name is assigned."""
-    if isinstance(node, ast.Name) and depth:
-        defined = context.facts.after.definitions.reaching(node).definitions
-        ups = [context.facts.tree_of(d).parent.get(d) for d in defined]
-        return any(_is_no_tensor(context, up.value, depth - 1) for up in ups if isinstance(up, ast.Assign))
-    if not isinstance(node, ast.Call):
-        return False
-    arrays = any(p == "list" or p.startswith("numpy.") for p in context.facts.after.value(node.func).paths())
-    return arrays or (isinstance(node.func, ast.Attribute) and node.func.attr in ("tolist", "numpy"))
 
 
 def _are_rows(context: Context, value: Value) -> bool:

@@ -261,7 +261,9 @@ def reduced(context: Context, node: ast.AST, target: ast.expr) -> bool:
     for each in (statement, around):
         if isinstance(each, ast.For) and scopes.same(each.iter, target):  # for key in totals: totals[key] = ...
             only = each.body[0]
-            return isinstance(only, ast.Assign) and not context.from_sharded_data(run.value(only.value))
+            into = only.targets[0] if isinstance(only, ast.Assign) else None
+            of_it = isinstance(into, ast.Subscript) and scopes.same(into.value, target)
+            return isinstance(only, ast.Assign) and of_it and not context.from_sharded_data(run.value(only.value))
     if not (isinstance(statement, ast.Assign) and len(statement.targets) == 1):
         return False
     written = statement.targets[0]

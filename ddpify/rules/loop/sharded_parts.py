@@ -56,9 +56,21 @@ def gather_edits(context: Context, index: ast.expr, value: ast.expr) -> tuple[li
     own = [n for n in ((value,) if counts else (index, value)) if context.from_sharded_data(run.value(n))]
     rows = all(run.value(n).scale == "sample" and not run.value(n).instances() for n in own)
     place = index in own if not isinstance(index, ast.Slice) else index not in own and value in own
-    if not rows or not place or isinstance(index, ast.Tuple):
+    if not rows or not place or isinstance(index, ast.Tuple) or any(is_no_tensor(context, n) for n in own):
         return [], set()
     return [*(Replace(n, f"{name}({{0}})", (n,)) for n in own), *reduce_edits(context, counts)[0]], {"from_all_ranks"}
+
+
+def is_no_tensor(context: Context, node: ast.expr, depth: int = 4) -> bool:
+    """Whether an expression is the list or the array that a tensor was turned into, at once or where its name is assigned."""
+    if isinstance(node, ast.Name) and depth:
+        defined = context.facts.after.definitions.reaching(node).definitions
+        ups = [next((n for n in context.facts.tree_of(d).ancestors(d) if isinstance(n, ast.stmt)), None) for d in defined]
+        return any(is_no_tensor(context, up.value, depth - 1) for up in ups if isinstance(up, ast.Assign))
+    if not isinstance(node, ast.Call):
+        return False
+    arrays = any(p == "list" or p.startswith("numpy.") for p in context.facts.after.value(node.func).paths())
+    return arrays or (isinstance(node.func, ast.Attribute) and node.func.attr in ("tolist", "numpy"))
 
 
 def _gather(context: Context, node: ast.expr, carried: ast.expr | None, parts: list[ast.expr]) -> bool:
