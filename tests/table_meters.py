@@ -114,6 +114,25 @@ for epoch in range(2):
 """
 
 SCRIPTS: dict[str, Script] = {
+    "the hardest sample of an epoch, with its number": Script(
+        """
+        net = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        feed = DataLoader(TensorDataset(x[:42], y[:42], torch.arange(42)), batch_size=6, shuffle=True)
+        for epoch in range(3):
+            worst = (0.0, -1)
+            for rows, kinds, numbers in feed:
+                each = F.cross_entropy(net(rows), kinds, reduction="none")
+                optimizer.zero_grad()
+                each.mean().backward()
+                optimizer.step()
+                value, place = each.max(0)
+                if value.item() > worst[0]:
+                    worst = (value.item(), numbers[place].item())
+            print("hardest", worst[1])
+        """,
+        same=("hardest",),
+    ),
     "the hardest samples, kept in pairs by the name of the list of all": Script(
         """
         def evaluate(net, check, epoch):

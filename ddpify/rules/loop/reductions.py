@@ -273,7 +273,7 @@ def _number(var: Variable) -> Reduction | None:
     live, scale, by_choice = var.live, var.live.value.scale, _is_by_choice(var)
     if not by_choice and not _is_of_shares(var):
         return None
-    if scale is None and not (var.sharded or var.objs or by_choice):
+    if scale is None and not (var.sharded or var.objs or by_choice or _items(live.value)):
         return _filled(var)
     by_own_rows = any(under_own_test(var.context, w.node) for w in live.writes)
     if scale in EXTREMES and live.hows <= {"last"} and not (var.objs or by_own_rows):
@@ -321,9 +321,16 @@ def _of_last_batch(var: Variable) -> Reduction | None:
         return Reduction(edits=[_of_all_ranks(context, size) for size in sizes])
     if scale in _REDUCED or not only_shown(context, live):
         return None
-    if not all(of_one_batch(context, use) for use in live.uses):
+    if not all(of_one_batch(context, use) for use in live.uses) or any(_is_best(context, w) for w in live.writes):
         return unknown(live)
     return Reduction(note=f"`{live.name}` is from the last batch: the value shown is that of rank 0's part")
+
+
+def _is_best(context: Context, write: Write) -> bool:
+    """Whether a write replaces what an earlier batch gave, by a test of both: the worst sample of all."""
+    tree, scopes = context.facts.tree_of(write.node), context.facts.after.scopes
+    tests = [up.test for up in tree.ancestors(write.node) if isinstance(up, ast.If)]
+    return any(context.differs(context.facts.after.value(t)) and any(scopes.same(n, write.target) for n in walk(t)) for t in tests)
 
 
 def _of_all_ranks(context: Context, size: ast.expr) -> Edit:
@@ -381,7 +388,7 @@ def _is_of_shares(var: Variable) -> bool:
     changed = any(not isinstance(w.node, ast.Assign) or isinstance(w.node.targets[0], ast.Subscript) for w in var.live.writes)
     added = "entries" not in var.live.hows and (changed or run.definitions.exposed(var.loop, var.live.places))
     held = _entries(var, (o for o in var.objs if o.cls is None)) if added else ()
-    return any(map(context.from_sharded_data, (var.live.value, *held))) or (var.sharded and var.live.hows <= {"total"})
+    return any(map(context.from_sharded_data, (var.live.value, *_items(var.live.value), *held))) or (var.sharded and var.live.hows <= {"total"})
 
 
 def _filled(var: Variable) -> Reduction | None:
