@@ -14,7 +14,21 @@ PLAIN = """
             loss.backward()
             optimizer.step()
 """
+_NORM = """
+    rows_each = 6
+    net = nn.Sequential(nn.Linear(8, 4), nn.LayerNorm([{sizes}]), nn.Linear(4, 2))
+    loader = DataLoader(TensorDataset(x[:42], y[:42]), batch_size=rows_each, shuffle=True, drop_last=True)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, labels in loader:
+            loss = F.cross_entropy(net(rows), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
 SCRIPTS: dict[str, Script] = {
+    "a norm over all samples of a batch": Script(_NORM.format(sizes="rows_each, 4"), told=("DDP402",)),
+    "a norm over what each sample has, in a list": Script(_NORM.format(sizes="4")),
     # --- hooks ------------------------------------------------------------------------------------------------------------
     "features that hooks keep, compared sample by sample": Script(
         """

@@ -407,16 +407,24 @@ def module(
     if uneven([*args, *keywords.values()]):
         return Value(frozenset(), origins, "other")
     _use(run, operands)
-    known = {k: argument(run, v)._replace(scale=None, shape=None) for k, v in _set_up_as(run, instance, name).items() if k != "**"}
+    set_up = _set_up_as(run, instance, name)
+    known = {k: argument(run, v)._replace(scale=None, shape=None) for k, v in set_up.items() if k != "**"}
     if name in BY_WEIGHT and run.ignores():
         known.setdefault("ignore_index", Argument())
     found = rows.module(name, known, operands, named)
     if found is None:
         return None
-    found, origins = COUPLED if orders.differ([*args, *keywords.values()]) else found, orders.kept(name, origins)
+    beside = orders.differ([*args, *keywords.values()]) or any(_is_of_batch(run, args, v) for v in set_up.values())
+    found, origins = COUPLED if beside else found, orders.kept(name, origins)
     if _is_of_unknown_rows(found, args):
         found = found._replace(scale="other")
     return value_of(run, COUPLED if name != "Identity" and _among_places(operands, named) else found, node, origins)
+
+
+def _is_of_batch(run: Interpreter, args: Sequence[Value], setting: Value) -> bool:
+    """Whether a module was told how large the batches are: `LayerNorm([batch_size, 8])` is one over all samples."""
+    listed = [v for o in setting.objs for v in (o.items if isinstance(o, Tup) else entries(run, o) if isinstance(o, New) else ())]
+    return bool(args) and any(is_batch_size(run, args[0], size) for size in (setting, *listed))
 
 
 def as_tensor(value: Value) -> Value:
@@ -449,7 +457,10 @@ def _set_up_as(run: Interpreter, instance: New, name: str) -> dict[str, Value]:
 
 def set_up(run: Interpreter, instance: New, args: list[Value], keywords: Mapping[str, Value]) -> None:
     """Remember what a module, or a data set of tensors, is constructed with."""
-    for name, value in (*((str(i), value) for i, value in enumerate(args)), *keywords.items()):
+    for name, given in (*((str(i), value) for i, value in enumerate(args)), *keywords.items()):
+        (only,) = given.objs if len(given.objs) == 1 else (None,)
+        listed = run.memory.numbered(only) if isinstance(only, New) and only.path == "list" else []
+        value = Value(frozenset((Tup(tuple(listed)),)), given.origins) if listed else given
         known = all(isinstance(o, (Lit, Tup)) or (isinstance(o, New) and o.path.startswith("torch.nn.")) for o in value.objs)
         run.memory[instance, f"[={name}]"] = value if known else Value(frozenset(), value.origins, value.scale, value.shape)
 

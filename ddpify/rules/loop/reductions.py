@@ -388,7 +388,9 @@ def _is_of_shares(var: Variable) -> bool:
     changed = any(not isinstance(w.node, ast.Assign) or isinstance(w.node.targets[0], ast.Subscript) for w in var.live.writes)
     added = "entries" not in var.live.hows and (changed or run.definitions.exposed(var.loop, var.live.places))
     held = _entries(var, (o for o in var.objs if o.cls is None)) if added else ()
-    return any(map(context.from_sharded_data, (var.live.value, *_items(var.live.value), *held))) or (var.sharded and var.live.hows <= {"total"})
+    return any(map(context.from_sharded_data, (var.live.value, *_items(var.live.value), *held))) or (
+        var.sharded and var.live.hows <= {"total"}
+    )
 
 
 def _filled(var: Variable) -> Reduction | None:
