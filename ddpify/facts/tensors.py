@@ -457,10 +457,10 @@ def _set_up_as(run: Interpreter, instance: New, name: str) -> dict[str, Value]:
 
 def set_up(run: Interpreter, instance: New, args: list[Value], keywords: Mapping[str, Value]) -> None:
     """Remember what a module, or a data set of tensors, is constructed with."""
-    for name, given in (*((str(i), value) for i, value in enumerate(args)), *keywords.items()):
-        (only,) = given.objs if len(given.objs) == 1 else (None,)
-        listed = run.memory.numbered(only) if isinstance(only, New) and only.path == "list" else []
-        value = Value(frozenset((Tup(tuple(listed)),)), given.origins) if listed else given
+    for name, value in (*((str(i), value) for i, value in enumerate(args)), *keywords.items()):
+        (only,) = value.objs if len(value.objs) == 1 else (None,)
+        if isinstance(only, New) and only.path == "list" and (listed := run.memory.numbered(only)):
+            value = Value(frozenset((Tup(tuple(listed)),)), value.origins)
         known = all(isinstance(o, (Lit, Tup)) or (isinstance(o, New) and o.path.startswith("torch.nn.")) for o in value.objs)
         run.memory[instance, f"[={name}]"] = value if known else Value(frozenset(), value.origins, value.scale, value.shape)
 
