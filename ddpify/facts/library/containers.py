@@ -213,8 +213,9 @@ def grown(run: Interpreter, obj: Obj, node: ast.AST, value: Value, how: str = ""
 
     How many elements there are from here on, the batch says where it gives several of them, or the key of one.
     """
-    several = how not in ("append", "appendleft", "insert") or any(run.per_sample(loop.over) for loop in run.loops[-1:])
-    given = mixed([value, key, *(loop.element for loop in run.loops[-1:] if several)], {}).origins | run.deciding
+    samples = [loop.element for loop in run.loops[-1:] if run.per_sample(loop.over)]
+    several = how not in ("append", "appendleft", "insert") or bool(samples)
+    given = mixed([value, key, *samples], {}).origins | run.deciding
     batches = only(given, "batch", "decided")
     if not run.loops or not batches:
         return value

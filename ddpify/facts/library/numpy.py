@@ -24,7 +24,7 @@ def _combined(value: Value) -> Value:
 
 
 def _special(use: Use) -> Value:
-    """A function of each number by itself, or along an axis: along all of them where it is told none."""
+    """A function of each number by itself, or along an axis: along all of them where no axis is given."""
     if use.name not in ("softmax", "log_softmax", "logsumexp"):
         return computed(use)
     return array_function(use) if "axis" in use.keywords else _combined(computed(use))
