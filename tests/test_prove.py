@@ -535,6 +535,15 @@ def test_sparse_gradients_are_compared(folder: Path) -> None:
     assert verdict.status == "holds", (verdict.reason, verdict.rows)
 
 
+def test_what_a_package_says_when_it_is_imported_is_no_print_of_the_script(folder: Path) -> None:
+    with (folder.parent / "packages/marginlib/__init__.py").open("a") as package:
+        package.write("\nprint('another release of marginlib is out')\n")
+    text = _SCRIPT.replace("marginlib.mean(model(a), [int(v) for v in b])", "nn.functional.cross_entropy(model(a), b)")
+    (folder / "train.py").write_text(text)
+    _, verdict = prove(ddpify.convert(Path("train.py")), Path("train.py"), Setting(python(), 2, 3, 120.0, True))
+    assert verdict.status == "holds", verdict.rows
+
+
 _SEVERAL = """\
 import torch
 import torch.nn as nn
