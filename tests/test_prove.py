@@ -21,6 +21,9 @@ import ddpify
 from ddpify import records
 from ddpify.cli import app
 from ddpify.conversion import Conversion
+from ddpify.facts import sources
+from ddpify.facts.model import Value
+from ddpify.facts.origins import Origin
 from ddpify.options import PLACEMENTS
 from ddpify.rehearse import declared
 from ddpify.rehearse import prove as proving
@@ -630,6 +633,12 @@ def test_what_values_of_ranks_are_to_the_originals(sides: list[tuple[float, list
     assert {word for word, by in apart.items() if by is not None and by <= 10 * DOUBLE.relative} == holds
     assert apart["per-rank"] is None  # there is nothing to compare
     assert (apart["shard"] is None) == (not sides[0][1])
+
+
+def test_what_is_said_is_not_taken_back_with_a_claim() -> None:
+    claimed = Value(origins=frozenset((Origin("needs", ("rows", 3)), Origin("batch"))), scale="other")
+    said = sources.as_said("mean", claimed)
+    assert (said.scale, said.origins) == ("mean", frozenset((Origin("batch"),)))
 
 
 # --- what is asked, and whether a run answers it --------------------------------------------------------------------------
