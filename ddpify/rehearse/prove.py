@@ -41,7 +41,7 @@ Relied = Mapping[str, tuple[declared.Place, ...]]
 """Of each function or line of which something may be said, the places whose values that is about."""
 _DIFFERENT = 1e-6  # the relative difference from which on two ranks' losses are not of the same rows
 _CONDITIONAL = (ast.Lambda, ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-_MOST = 12  # conversions that are run
+_MOST = 12  # conversions that are run; twice as many are made
 
 
 @dataclass(frozen=True)
