@@ -236,7 +236,7 @@ def convert(
     def work() -> int:
         nonlocal path
         path = _entry(path)
-        options, conversion = _to_be_run(path, asked(path), prove)
+        options, conversion = _to_be_run(path, given := asked(path), prove)
         conversion = _chosen(conversion, path, skip, select, ignore)
         target = None if conversion.status == "refuse" else output_files.target_of(path, output_files.in_place(path) if write else output)
         starter = output_files.starter_of(conversion, emit_launcher, _script(conversion, path, target), allow_dirty)
@@ -244,7 +244,8 @@ def convert(
         if prove and conversion.changed:
             if target:  # what cannot be written is reported before anything runs
                 output_files.files_of(conversion, target, path, into_folder, allow_dirty)
-            conversion, held = _proved(conversion, path, options, (python, nproc, steps, time_limit), context.obj, (skip, select, ignore))
+            setting, chosen = (python, nproc, steps, time_limit), (skip, select, ignore)
+            conversion, held = _proved(conversion, path, options, given, setting, context.obj, chosen)
             if not held:
                 target = starter = None
                 if format == "text":
@@ -303,6 +304,7 @@ def _proved(
     conversion: Conversion,
     path: str,
     options: Options,
+    asked: Options,
     setting: tuple[str, int, int, float],
     args: list[str],
     chosen: tuple[list[str] | None, list[str] | None, list[str] | None] = (None, None, None),
@@ -311,13 +313,15 @@ def _proved(
     from ddpify.rehearse.launch import Setting
     from ddpify.rehearse.prove import prove
     from ddpify.report import terminal, verdict
+    from ddpify.rules.base import Alternative
 
     def otherwise(assumed: tuple[Alternative, ...]) -> Conversion:
         changed = functools.reduce(lambda known, each: known.assuming(each.option, each.value), assumed, options)
         return _chosen(_convert(path, changed), path, *chosen)
 
+    last = (Alternative("whole_batches", asked.whole_batches),) if asked != options else ()
     with _ending_what_was_started(), _Progress(setting[2]) as progress:
-        conversion, found = prove(conversion, Path(path), Setting(*setting, True), options.starts, args, progress, otherwise)
+        conversion, found = prove(conversion, Path(path), Setting(*setting, True), options.starts, args, progress, otherwise, last)
     if found.exit_code:
         width = shutil.get_terminal_size((120, 24)).columns
         sys.stdout.flush()
@@ -384,9 +388,9 @@ def review(
             instead = f"ddpify convert {given}, or ddpify review {given} --html page.html"
             raise DdpifyError("review asks on a terminal, and here is none", instead)
         script = _entry(path)
-        options, whole = _to_be_run(script, asked(script), prove)
+        options, whole = _to_be_run(script, wanted := asked(script), prove)
         if prove and whole.changed:
-            whole, held = _proved(whole, script, options, (python, nproc, steps, time_limit), context.obj)
+            whole, held = _proved(whole, script, options, wanted, (python, nproc, steps, time_limit), context.obj)
             if not held:
                 return whole.exit_code
         chosen = _chosen(whole, script, skip, select, ignore)

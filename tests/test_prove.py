@@ -21,6 +21,9 @@ import ddpify
 from ddpify import records
 from ddpify.cli import app
 from ddpify.conversion import Conversion
+from ddpify.facts import sources
+from ddpify.facts.model import Value
+from ddpify.facts.origins import Origin
 from ddpify.options import PLACEMENTS
 from ddpify.rehearse import declared
 from ddpify.rehearse import prove as proving
@@ -195,7 +198,7 @@ def test_what_the_run_does_not_come_to_stays_open(folder: Path) -> None:
 def test_what_does_not_hold_is_not_written(folder: Path) -> None:
     (folder / "train.py").write_text(_SCRIPT.replace("mean(", "weighted("))
     before = (folder / "train.py").read_bytes()
-    done = _command("--prove", "--steps", "6", "-w", "--allow-dirty")
+    done = _command("--prove", "--steps", "6", "--whole-batches", "never", "-w", "--allow-dirty")
     assert done.returncode == 1
     assert done.stdout == ""
     assert "FAILS     same trajectory as the original" in done.stderr
@@ -246,6 +249,26 @@ _OTHERWISE |= {
         ["seen = sum_over_ranks(seen) / world_size"],
         "converted with `train.py:19` as `mean`, as its values were (held in 6 steps",
     ),
+    "an average that is collected": (
+        [
+            ("marginlib.mean(model(a), [int(v) for v in b])", "nn.functional.cross_entropy(model(a), b)"),
+            ("range(2):\n", "range(1):\n    seen = []\n"),
+            ("        optimizer.step()\n", "        optimizer.step()\n        seen.append(float(a.sort(0).values.mean()))\n"),
+            ('    print("epoch", epoch)\n', '    print("epoch", epoch, sum(seen) / len(seen))\n'),
+        ],
+        ["seen.append(sum_over_ranks(float(a.sort(0).values.mean())) / world_size)"],
+        "converted with `train.py:19` as `mean`, as its values were (held in 6 steps",
+    ),
+    "a number of whole batches only": (
+        [
+            ("marginlib.mean(model(a), [int(v) for v in b])", "nn.functional.cross_entropy(model(a), b)"),
+            ("range(2):\n", "range(1):\n    seen = []\n"),
+            ("        optimizer.step()\n", "        optimizer.step()\n        seen.append(float(a.sort(0).values.mean()) ** 2)\n"),
+            ('    print("epoch", epoch)\n', '    print("epoch", epoch, sum(seen) / len(seen))\n'),
+        ],
+        ["WholeBatches"],
+        "In 11 steps, 2 ranks trained like the original",
+    ),
     "all that is not known, at once": (
         [
             ("range(2):\n", "range(1):\n    scores, seen = [], 0.0\n"),
@@ -273,7 +296,7 @@ def test_what_holds_otherwise_is_shown(folder: Path, title: str, capsys: pytest.
         text = text.replace(old, new)
     (folder / "train.py").write_text(text)
     (folder / "pyproject.toml").write_text("[tool.ddpify.placements]\n'marginlib.running' = 'sum'\n")
-    done = _in_process(capsys, "--prove", "--steps", "0" if "evaluation" in title else "6", "-o", "train_ddp.py")
+    done = _in_process(capsys, "--prove", "--steps", "0" if "evaluation" in title or "whole" in title else "6", "-o", "train_ddp.py")
     assert done.returncode == 0, done.stdout + done.stderr
     code = (folder / "train_ddp.py").read_text()
     assert all(line in code for line in lines), code
@@ -286,10 +309,12 @@ def test_what_holds_otherwise_where_the_run_did_not_come_is_not_taken(folder: Pa
     )
     text = _SCRIPT.replace("mean(", "total(").replace("        optimizer.step()\n", f"{rare}        optimizer.step()\n")
     (folder / "train.py").write_text(text)
-    done = _in_process(capsys, "--prove", "--steps", "6", "-o", "train_ddp.py")
+    done = _in_process(capsys, "--prove", "--steps", "6", "--whole-batches", "never", "-o", "train_ddp.py")
     assert done.returncode == 1
     assert "FAILS" in done.stderr
     assert [p.name for p in folder.iterdir()] == ["train.py"]
+    done = _in_process(capsys, "--prove", "--steps", "6", "-o", "train_ddp.py")
+    assert (done.returncode, "WholeBatches" in (folder / "train_ddp.py").read_text()) == (0, True)  # of which nothing is in doubt
 
 
 @pytest.mark.parametrize("function", ["largest", "always"])
@@ -410,7 +435,8 @@ def test_where_there_is_no_room_nothing_is_written(folder: Path, size: int, said
     (folder / "train.py").write_text(_SCRIPT)
     command = [sys.executable, "-m", "ddpify", "convert", "train.py", "--prove", "-w", "--allow-dirty"]
     limit = functools.partial(resource.setrlimit, resource.RLIMIT_FSIZE, (size, size))  # no file may become longer, as on a full disk
-    done = subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=limit)
+    env = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}  # no module's bytecode is to be cut short
+    done = subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=limit, env=env)
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr
     assert [(p.name, p.read_text()) for p in folder.iterdir()] == [("train.py", _SCRIPT)]
@@ -484,6 +510,41 @@ def test_what_ranks_draw_alike_is_what_the_original_draws(folder: Path) -> None:
     proven, verdict = prove(conversion, Path("train.py"), Setting(python(), 2, 0, 120.0, True))
     assert (verdict.status, proven.changed) == ("holds", True), verdict.rows
     assert len(verdict.pair.single.first.steps) == 22
+
+
+_SPARSE = """\
+import torch
+import torch.nn as nn
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+rows = torch.arange(44 * 3).view(44, 3) * 7 % 11
+model = nn.EmbeddingBag(11, 4, sparse=True)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for epoch in range(1):
+    for (a,) in DataLoader(TensorDataset(rows), batch_size=4, shuffle=True):
+        loss = ((model(a) - 1) ** 2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def test_sparse_gradients_are_compared(folder: Path) -> None:
+    (folder / "train.py").write_text(_SPARSE)
+    conversion = ddpify.convert(Path("train.py"))
+    assert conversion.exit_code == 0, conversion.findings
+    _, verdict = prove(conversion, Path("train.py"), Setting(python(), 2, 0, 120.0, True))
+    assert verdict.status == "holds", (verdict.reason, verdict.rows)
+
+
+def test_what_a_package_says_when_it_is_imported_is_no_print_of_the_script(folder: Path) -> None:
+    with (folder.parent / "packages/marginlib/__init__.py").open("a") as package:
+        package.write("\nprint('another release of marginlib is out')\n")
+    text = _SCRIPT.replace("marginlib.mean(model(a), [int(v) for v in b])", "nn.functional.cross_entropy(model(a), b)")
+    (folder / "train.py").write_text(text)
+    _, verdict = prove(ddpify.convert(Path("train.py")), Path("train.py"), Setting(python(), 2, 3, 120.0, True))
+    assert verdict.status == "holds", verdict.rows
 
 
 _SEVERAL = """\
@@ -572,6 +633,12 @@ def test_what_values_of_ranks_are_to_the_originals(sides: list[tuple[float, list
     assert {word for word, by in apart.items() if by is not None and by <= 10 * DOUBLE.relative} == holds
     assert apart["per-rank"] is None  # there is nothing to compare
     assert (apart["shard"] is None) == (not sides[0][1])
+
+
+def test_what_is_said_is_not_taken_back_with_a_claim() -> None:
+    claimed = Value(origins=frozenset((Origin("needs", ("rows", 3)), Origin("batch"))), scale="other")
+    said = sources.as_said("mean", claimed)
+    assert (said.scale, said.origins) == ("mean", frozenset((Origin("batch"),)))
 
 
 # --- what is asked, and whether a run answers it --------------------------------------------------------------------------

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _SCALES: dict[str, Scale] = {"shard": "sample", "mean": "mean", "sum": "sum"}
 _OWN = ("process", "unknown")
+_CLAIMED = ("needs", "uniform", "entry")  # marks of what the analysis claims, and may take back
 
 
 @lru_cache(maxsize=4096)
@@ -38,7 +39,7 @@ def marked(run: Interpreter, node: ast.AST, path: str, result: Value) -> Value:
 
 def as_said(said: str, value: Value) -> Value:
     """A value that differs between ranks as the user says."""
-    known = without(value.origins, *_OWN)
+    known = without(value.origins, *_OWN, *_CLAIMED)
     if said == "replicate":
         return Value(value.objs, without(known, "batch", "decided", "time", "random", "drawn"))
     if said == "per-rank":

@@ -77,14 +77,17 @@ def walk(node: ast.AST) -> tuple[ast.AST, ...]:
 
 
 def value_of_line(node: ast.stmt) -> ast.expr | None:
-    """What a comment beside a statement is about: what it assigns, returns or tests, or the loss of a backward call."""
-    if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return)):
-        return node.value
-    if isinstance(node, (ast.If, ast.While)):
-        return node.test
-    call = node.value if isinstance(node, ast.Expr) else None
-    method = call.func if isinstance(call, ast.Call) else None
-    return method.value if isinstance(method, ast.Attribute) and method.attr == "backward" else None
+    """What a comment beside a statement is about: what it assigns, returns, tests or appends, or the loss of a backward call."""
+    match node:
+        case ast.AugAssign(value=ast.List(elts=[entry])) | ast.Expr(ast.Call(ast.Attribute(attr="append" | "add"), [entry], [])):
+            return None if isinstance(entry, ast.Starred) else entry
+        case ast.Assign() | ast.AnnAssign() | ast.AugAssign() | ast.Return():
+            return node.value
+        case ast.If() | ast.While():
+            return node.test
+        case ast.Expr(ast.Call(ast.Attribute(attr="backward") as method)):
+            return method.value
+    return None
 
 
 @lru_cache(4096)

@@ -41,7 +41,7 @@ Relied = Mapping[str, tuple[declared.Place, ...]]
 """Of each function or line of which something may be said, the places whose values that is about."""
 _DIFFERENT = 1e-6  # the relative difference from which on two ranks' losses are not of the same rows
 _CONDITIONAL = (ast.Lambda, ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-_MOST = 12  # conversions that are run
+_MOST = 12  # conversions that are run; twice as many are made
 
 
 @dataclass(frozen=True)
@@ -99,12 +99,14 @@ def prove(
     args: Sequence[str] = (),
     progress: Progress = lambda run, steps: None,
     otherwise: Callable[[Assumed], Conversion] | None = None,
+    last: Assumed = (),
 ) -> tuple[Conversion, Verdict]:
     """Run a conversion beside its original: the conversion with what that says of its findings, and the verdict.
 
     Where a property fails that has alternatives, those are run, too, against the same record: `otherwise` converts the script with what
-    they take for granted. One that brings the two closer is kept while others are tried. Where nothing holds, or nothing could be run,
-    the conversion comes back without its changes.
+    they take for granted. One that brings the two closer is kept while others are tried. Where none holds, or something stays open, the
+    conversion by `last` is run, if that leaves nothing open. Where nothing holds, or nothing could be run, the conversion comes back
+    without its changes.
     """
     made: dict[Assumed, Conversion] = {(): conversion}
 
@@ -123,7 +125,7 @@ def prove(
         verdict = verify(single, conversion, setting, launcher, args, progress)
         runs = [_Run((), conversion, verdict, judged(conversion, verdict, verdict))]
         tried, known = [runs[0].summary], {frozenset[Alternative]()}
-        while otherwise is not None and len(tried) < _MOST and (assumed := _next(runs, known, relied, converted)):
+        while otherwise is not None and len(tried) < _MOST > len(known) // 2 and (assumed := _next(runs, known, relied, converted)):
             known.add(frozenset(assumed))
             other = converted(assumed)
             same = next((r for r in runs if (r.conversion.bytes, r.conversion.edited) == (other.bytes, other.edited)), None)
@@ -132,6 +134,13 @@ def prove(
             tried += [runs[-1].summary] if same is None else []
             if (held := _held(made, runs[-1], runs[0].verdict, relied)) is not None:
                 return _telling(records.replace(held, again=_remaking(otherwise, assumed)), tried), verdict
+        is_open = runs[0].judged.exit_code and runs[0].verdict.pair is not None
+        if otherwise is not None and last and is_open and not converted(last).exit_code:
+            verdict = verify(single, converted(last), setting, launcher, args, progress)
+            run = _Run(last, converted(last), verdict, judged(converted(last), verdict, verdict))
+            tried.append(run.summary)
+            if not run.judged.exit_code:
+                return _telling(records.replace(run.judged, again=_remaking(otherwise, last)), tried), verdict
         return _telling(runs[0].judged, tried), runs[0].verdict
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
-from ddpify.facts import library, named, sources, tensor_entries, uniform
+from ddpify.facts import library, named, tensor_entries, uniform
 from ddpify.facts.interpret import written
 from ddpify.facts.interpret.literals import is_whole_number, literal, literal_keys
 from ddpify.facts.interpret.operators import by_class
@@ -19,11 +19,6 @@ from ddpify.placement.shape import PLACES, ROWS
 
 _MAKE_TENSORS = frozenset("clone copy masked_fill where cat stack scatter roll zeros_like ones_like full_like empty_like".split())
 _NESTED = 4  # so deep containers are looked into that hold others
-
-
-def as_said(run: Interpreter, value: Value) -> Value:
-    """A value with what a comment beside its statement says of it."""
-    return sources.as_said(run.said, value) if run.said else value
 
 
 def reduce_in_place(run: Interpreter, target: ast.expr) -> None:
@@ -258,7 +253,7 @@ def _listed(run: Interpreter, obj: New, places: list[str]) -> bool:
 
 def execute_assign(run: Interpreter, node: ast.Assign) -> bool:
     """`a = b = value`."""
-    value = as_said(run, run.expression(node.value))
+    value = run.expression(node.value)
     for target in node.targets:
         given = value
         if isinstance(node.value, ast.BinOp) and same(node.value.left, target):
@@ -320,13 +315,13 @@ def _reads_target(run: Interpreter, node: ast.expr, target: ast.expr) -> bool:
 def execute_annassign(run: Interpreter, node: ast.AnnAssign) -> bool:
     """`a: int = value`."""
     if node.value is not None:
-        assign(run, node.target, as_said(run, run.expression(node.value)))
+        assign(run, node.target, run.expression(node.value))
     return True
 
 
 def execute_augassign(run: Interpreter, node: ast.AugAssign) -> bool:
     """`a += value`."""
-    old, value = run.expression(node.target), as_said(run, run.expression(node.value))
+    old, value = run.expression(node.target), run.expression(node.value)
     run.note(node.target, old)
     if isinstance(node.op, (ast.Add, ast.Sub)) and value.scale == "other" and _is_of_one_sample(run, node.value):
         value = Value(value.objs, value.origins, "sum")

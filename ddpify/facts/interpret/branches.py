@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 
 from ddpify.facts import library, tensors
-from ddpify.facts.interpret.assignment import as_said
 from ddpify.facts.interpret.literals import is_number, literal, sources_of
 from ddpify.facts.interpret.settings import known_if
 from ddpify.facts.interpret.state import Interpreter, State
@@ -19,7 +18,7 @@ _CONTAINERS = frozenset(("list", "tuple", "dict"))
 
 def execute_if(run: Interpreter, node: ast.If) -> bool:
     """Run the branches that may run, and join what they leave."""
-    test = as_said(run, run.expression(node.test))
+    test = run.expression(node.test)
     if node in run.replicated_branches:
         test = library.agreed(test)
     decide(run, node, test)

@@ -71,8 +71,6 @@ def evaluate_call(run: Interpreter, node: ast.Call) -> Value:
     receiver = NOTHING
     if isinstance(node.func, ast.Attribute):
         receiver = _with_attribute(run.expression(node.func.value), node.func.attr)
-        if run.said and node.func.attr == "backward":
-            receiver = sources.as_said(run.said, receiver)
         func = read(run, receiver, node.func)
         run.note(node.func, func)
     else:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from ddpify.facts import library, orders, tensors
 from ddpify.facts.interpret import filled
-from ddpify.facts.interpret.assignment import as_said, depends_on
+from ddpify.facts.interpret.assignment import depends_on
 from ddpify.facts.interpret.branches import decide
 from ddpify.facts.interpret.expressions import listed
 from ddpify.facts.interpret.literals import literal, literal_keys, marked_as_literal
@@ -238,7 +238,7 @@ def execute_while(run: Interpreter, node: ast.While) -> bool:
 
     def enter() -> Loop:
         begin_pass(run)
-        test = as_said(run, run.expression(node.test))
+        test = run.expression(node.test)
         decide(run, node, test)
         return Loop(node, run.frame.file, NOTHING, test | run.fed.get(node, NOTHING))
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Mapping
 
 from ddpify import comments
-from ddpify.facts import library, tensors
+from ddpify.facts import library, sources, tensors
 from ddpify.facts.assumed import GIVEN, GRADED, IN_PARTS, SEVERAL_IN_PARTS, SHARE
 from ddpify.facts.interpret import (
     assignment,
@@ -30,6 +30,7 @@ from ddpify.facts.interpret.state import Frame, Interpreter
 from ddpify.facts.model import NOTHING, New, Trace, Value, join, just
 from ddpify.facts.origins import Origin
 from ddpify.facts.recording import Recording
+from ddpify.facts.tree import value_of_line
 from ddpify.progress import doing
 from ddpify.project import SourceFile
 
@@ -130,7 +131,8 @@ class Machine(Interpreter):
         if not self.spent % _REPORTED:
             doing(f"following {self.file_of(self.frame.file).shown}")
         self.trace.visited.add(node)
-        around, self.said = self.said, self.placement_said(node)
+        around, said = self.said, self.placement_said(node)
+        self.said = (value_of_line(node), said) if said else (None, "")
         handler = _STATEMENTS.get(type(node))
         alive = True if handler is None else handler(self, node)
         self.said = around
@@ -164,6 +166,8 @@ class Machine(Interpreter):
         value = mixed_parts(self, node) if handler is None else handler(self, node)
         if node in self.special:
             value = self.overridden(node, value)
+        if node is self.said[0]:
+            value = sources.as_said(self.said[1], value)
         if len(value.objs) > 1:
             value = possible(self, value)
         self.log.noted.append((node, value))

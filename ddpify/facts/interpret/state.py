@@ -142,7 +142,7 @@ class Interpreter(ABC):
         self.keys: dict[Obj, set[str]] = {}
         self.sharded_by_script: set[New] = set()
         self.iterated: set[Obj] = set()  # whose elements are being asked for
-        self.said = ""  # what a comment says of the statement that runs
+        self.said: tuple[ast.expr | None, str] = None, ""  # what is said of a value of the statement that runs, by a comment beside it
         self.repeated: dict[tuple[object, Stack], list[Call]] = {}  # what earlier calls called that were repeated, and where
         self.hooks: dict[Obj, dict[ast.AST, tuple[str, Value]]] = {}  # what modules were given to call at their forward or backward
         self.recursions: dict[ast.AST, set[tuple[Func, Stack]]] = {}  # where functions were called that were running

@@ -22,7 +22,7 @@ from ddpify.facts import batch_source, manual_batches
 from ddpify.facts.effects import effect, effects, fills_file
 from ddpify.facts.library import COLLECTIONS
 from ddpify.facts.model import Call, Func, Lit, New, Tup, Value
-from ddpify.facts.tree import inside, last_name, same, walk
+from ddpify.facts.tree import inside, last_name, same, value_of_line, walk
 from ddpify.facts.writes import Batches
 from ddpify.records import replace
 from ddpify.rules.base import Alternative, Change, Example, Finding, Proof, Safety
@@ -531,7 +531,8 @@ def _alternatives(context: Context, live: LiveOut) -> tuple[Alternative, ...]:
     run = context.facts.after
     added = {write.added: write.node for write in live.writes if write.added is not None}
     functions = sorted({name for value in map(run.value, added) for name in unknown.names(context, value)})
-    lines = [f"{context.facts.tree_of(node).shown}:{node.lineno}" for node in added.values() if isinstance(node, ast.stmt)]
+    statements = [(tree, tree.statement(node), value) for value, node in added.items() for tree in (context.facts.tree_of(node),)]
+    lines = [f"{tree.shown}:{node.lineno}" for tree, node, value in statements if value_of_line(node) is value]
     return unknown.alternatives(*((word, functions or lines) for word in ("mean", "sum", "shard")))
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import traceback
 import warnings
+from types import FrameType
 from typing import Any, NoReturn
 
 from ddpify_rehearsal import record
 
 _LINES = 20_000  # lines of one process that are kept
 _LENGTH = 500
+_PROJECT = os.environ.get("DDPIFY_SCRATCH", "") or "?"
 _recorded = 0
 _warning = False  # a warning is shown: it is recorded as one, not as lines
 
@@ -49,11 +52,21 @@ def _tell(stream: str, line: str) -> None:
     global _recorded
     redrawn = "\r" in line
     line = line.split("\r")[-1].rstrip()
-    if line and _recorded < _LINES and not _warning:
+    if line and _recorded < _LINES and not _warning and not _by_a_package():
         _recorded += 1
         record.emit("line", stream=stream, text=line[:_LENGTH], redrawn=redrawn)
         if _recorded == _LINES:
             record.emit("lines_cut")
+
+
+def _by_a_package() -> bool:
+    """Whether a package says it while it is imported, which nothing that the script could write keeps to one rank."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and not frame.f_code.co_filename.startswith(_PROJECT):
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _text(*failure: Any) -> str:

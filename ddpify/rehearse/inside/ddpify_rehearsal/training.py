@@ -39,7 +39,8 @@ def digest(tensor: torch.Tensor) -> list[float]:
         if _probe is None:
             generator = torch.Generator().manual_seed(7)
             _probe = torch.randn(_CHUNK, 4, generator=generator, dtype=torch.float64)
-        flat = tensor.detach().reshape(-1).to("cpu", torch.float64)
+        tensor = tensor.detach()
+        flat = (tensor if tensor.layout is torch.strided else tensor.to_dense()).reshape(-1).to("cpu", torch.float64)
         if flat.numel() <= _CHUNK:
             projected = flat @ _probe[: flat.numel()]
         else:
