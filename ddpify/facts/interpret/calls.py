@@ -78,8 +78,9 @@ def evaluate_call(run: Interpreter, node: ast.Call) -> Value:
     else:
         func = run.expression(node.func)
     args: list[Value] = []
+    looks_inside = bool(func.objs) and all(isinstance(o, Func) for o in func.objs)  # and reads the entries themselves
     for a in node.args:
-        value = _filled(run, run.expression(a))
+        value = run.expression(a) if looks_inside else _filled(run, run.expression(a))
         if isinstance(a, ast.Starred):
             args += starred.entries(run, a, value, func, len(args))
         else:
