@@ -1731,6 +1731,7 @@ EXAMPLES: dict[str, Shown] = {**PRECISION, **PROCESSES, **COMMENTS, **DATA, **OU
 
 # the scripts of the tables that show further messages
 FROM_TABLES = (
+    "an average over valid targets in a model, evaluated as drawn",
     "the best weights, loaded for a last evaluation, at O1",
     "the best weights, loaded where a test asks whether all fit, at O1",
     "two models with one encoder, at O1",

@@ -727,4 +727,35 @@ SCRIPTS |= {
 """
     ),
 }
+SCRIPTS["a width that equals the batch size, of a dict in which a file is named after it"] = Script(
+    """
+    class Near(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.centre = torch.zeros(width)
+
+        def forward(self, points):
+            return (points - self.centre).pow(2).mean()
+
+
+    def train(config, width):
+        torch.manual_seed(0)
+        net = nn.Linear(8, width)
+        opt = torch.optim.SGD(net.parameters(), lr=0.1)
+        near = Near(width)
+        for epoch in range(2):
+            for a, _ in DataLoader(TensorDataset(x[:36], y[:36]), batch_size=config["batch_size"]):
+                loss = near(net(a))
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+        torch.save(net.state_dict(), config["file"])
+
+
+    config = {"batch_size": 6, "widths": [6]}
+    for width in config["widths"]:
+        config["file"] = f"{width}.pt"
+        train(config, width)
+"""
+)
 SCRIPTS = on_three(SCRIPTS)

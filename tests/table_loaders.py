@@ -3753,3 +3753,50 @@ SCRIPTS: dict[str, Script] = {
     ),
 }
 SCRIPTS = on_three(SCRIPTS)
+
+_STREAMED = """
+    import stored
+
+
+    class Rows(Dataset):
+        def __len__(self):
+            return len(x)
+
+        def __getitem__(self, i):
+            return {"rows": x[i], "kinds": y[i], "place": i}
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(8, 2)
+
+        def forward(self, rows, kinds):
+            return F.cross_entropy(self.layer(rows), kinds)
+
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--store", default="")
+    args = parser.parse_args()
+    if args.store:
+        loader = stored.Reader(args.store, batch_size=4)
+    else:
+        loader = DataLoader(Rows(), batch_size=4, shuffle=True)
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for i, batch in enumerate(loader):
+            batch = {name: part for name, part in batch.items() if name in ("rows", "kinds")}
+            loss = net(**batch)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """
+_STORED = {"stored.py": "class Reader:\n    def __init__(self, path, batch_size):\n        raise OSError(path)\n"}
+SCRIPTS["a loader, or one of a package that is not known"] = Script(_STREAMED, told=("DDP402",), stand_ins=_STORED)
+SCRIPTS["a loader, or one that reads a stream, in a bar"] = Script(
+    _STREAMED.replace("import stored", "import webdataset\n    from tqdm import tqdm")
+    .replace("stored.Reader(args.store, batch_size=4)", "webdataset.WebLoader(webdataset.WebDataset(args.store), batch_size=4)")
+    .replace("    for i, batch in enumerate(loader):", "    bar = tqdm(loader)\n        for i, batch in enumerate(bar):"),
+    told=("DDP402",),
+)

@@ -3965,3 +3965,44 @@ SCRIPTS |= on_three(
     },
     rows=36,
 )
+
+_TOKENS = """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(8, 8)
+
+        def forward(self, rows, kinds):
+            return F.cross_entropy(self.layer(rows).view(-1, 2), kinds.view(-1), ignore_index=-1)
+
+
+    @torch.no_grad()
+    def evaluate(net, data):
+        net.eval()
+        losses = []
+        for rows, kinds in DataLoader(data, batch_size=1, %s):
+            losses.append(net(rows, kinds).item())
+        net.train()
+        return sum(losses) / len(losses)
+
+
+    torch.manual_seed(0)
+    lengths = torch.arange(len(x)) %% 4 + 1
+    data = TensorDataset(x, torch.where(torch.arange(4) < lengths[:, None], y[:, None], -1))
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(4):
+        for rows, kinds in DataLoader(data, batch_size=12, shuffle=True):
+            loss = net(rows, kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        print("held", "%%.4f" %% evaluate(net, data))
+    """
+SCRIPTS |= on_three(
+    {
+        "an average over valid targets in a model, evaluated in order": Script(_TOKENS % "shuffle=False", same=("held",)),
+        "an average over valid targets in a model, evaluated as drawn": Script(_TOKENS % "shuffle=True", same=("held",)),
+    },
+    rows=36,
+)

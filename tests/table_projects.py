@@ -1560,3 +1560,44 @@ SCRIPTS["a package's modules, by a star"] = Script(
         "def net():\n    return Net()\n",
     },
 )
+
+SCRIPTS["flags of another file that nobody asks for: what couples samples, and batches of one"] = Script(
+    """
+from parts import Net, load
+
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+loader = load(TensorDataset(x, y), 4)
+for epoch in range(2):
+    for rows, kinds in loader:
+        loss = F.cross_entropy(net(rows), kinds)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+""",
+    files={
+        "parts.py": """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+
+def load(data, size, single=False, *, shuffled=True):
+    if single:
+        return DataLoader(data, batch_size=1, shuffle=shuffled)
+    return DataLoader(data, batch_size=size, shuffle=shuffled)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 2)
+        self.register_buffer("grid", torch.zeros(8))
+
+    def forward(self, rows, update_grid=False):
+        if update_grid:
+            self.grid.copy_(rows.sort(0).values[len(rows) // 2])
+        return self.layer(rows - self.grid)
+"""
+    },
+)

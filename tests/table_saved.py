@@ -479,3 +479,43 @@ fit(net, DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True), args)
     )
     for asks in ("asks", "could ask")
 }
+
+_PART_OR_ALL = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.features = nn.Sequential(nn.Linear(8, 6), nn.ReLU())
+        self.head = nn.Linear(6, 2)
+
+    def forward(self, rows):
+        return self.head(self.features(rows))
+
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--arch", default="resnet18")
+args = parser.parse_args()
+
+
+def main():
+    net = Net()
+    if args.arch.startswith("alexnet") or args.arch.startswith("vgg"):
+        net.features = nn.DataParallel(net.features)
+    else:
+        net = nn.DataParallel(net)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4):
+            loss = F.cross_entropy(net(rows), kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    torch.save(net.state_dict(), "last.pt")
+    print("keys", sorted(torch.load("last.pt")))
+
+
+main()
+"""
+SCRIPTS |= {
+    f"a wrapper around {what}, as the beginning of a name says": Script(_PART_OR_ALL, same=("keys",), args=args)
+    for what, args in {"all of a network": (), "a part of a network": ("--arch", "vgg16")}.items()
+}

@@ -20,7 +20,7 @@ def is_optional(facts: Facts, value: Value) -> bool:
     run = facts.before
     instances = [o for o in value.instances() if o.path == library.DATAPARALLEL]
     parts = [p for o in instances for call in run.calls(o.node) for _, test in call.tests for p in (*test.objs, *test.of_kind("from"))]
-    asked = questions(facts, value)
+    asked = questions(facts, value) | questions(facts, value, otherwise=True)
     always = len(instances) == len(value.objs)
     return not always and (any(isinstance(p, Part) for p in parts) or any(not of_devices(facts, up.test) for up in asked))
 

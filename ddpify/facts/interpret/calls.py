@@ -76,8 +76,9 @@ def evaluate_call(run: Interpreter, node: ast.Call) -> Value:
     else:
         func = run.expression(node.func)
     args: list[Value] = []
+    looks_inside = bool(func.objs) and all(isinstance(o, Func) for o in func.objs)  # and reads the entries themselves
     for a in node.args:
-        value = _filled(run, run.expression(a))
+        value = run.expression(a) if looks_inside else _filled(run, run.expression(a))
         if isinstance(a, ast.Starred):
             args += starred.entries(run, a, value, func, len(args))
         else:
@@ -648,12 +649,23 @@ def _parameters(run: Interpreter, func: Func, args: list[Value], keywords: dict[
         local.update(drivers.given(run, func, [p.arg for p in (*positional, *spec.kwonlyargs) if p.arg not in passed]))
     for parameter in positional:
         local.setdefault(parameter.arg, NOTHING)
-    flagged = flags(run.project, func.node)
+    flagged = flags(run.project, func.node) | _left_out(run, func, {*(p.arg for p in positional[: len(args)]), *keywords})
     for parameter in (*positional, *spec.kwonlyargs):
         if parameter.arg in flagged:
             local[parameter.arg] = marked_as_literal(local[parameter.arg])
         run.note(parameter, local[parameter.arg])
     return local
+
+
+def _left_out(run: Interpreter, func: Func, passed: set[str]) -> set[str]:
+    """The flags of a function of another file that a call leaves as they are: what they would ask for is of another script."""
+    spec = func.node.args
+    if func.file == "__main__" or getattr(func.node, "name", "__").startswith("__") or "**" in passed:
+        return set()
+    placed = [*spec.posonlyargs, *spec.args]
+    given = [*zip(placed[len(placed) - len(spec.defaults) :], spec.defaults, strict=True)]
+    given += [(p, default) for p, default in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if default is not None]
+    return {p.arg for p, default in given if isinstance(default, ast.Constant) and isinstance(default.value, bool)} - passed
 
 
 def _by_name(run: Interpreter, given: Value, local: dict[str, Value], names: Iterable[str]) -> None:

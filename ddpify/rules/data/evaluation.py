@@ -23,8 +23,8 @@ from ddpify.facts.runs import Run
 from ddpify.facts.tree import Tree, inside, is_none, is_number, names_in, walk
 from ddpify.rules.base import Alternative, Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
-from ddpify.rules.data import download
-from ddpify.rules.data.evaluation_loops import normalised_models, obstacle, only_shown
+from ddpify.rules.data import download, draws
+from ddpify.rules.data.evaluation_loops import asks_all_ranks, normalised_models, obstacle, only_shown
 from ddpify.rules.data.loader import sharded
 from ddpify.rules.data.loader_call import POSITIONS, places, samples_around_nodes, seeds
 from ddpify.rules.data.stream import ITERABLE
@@ -106,6 +106,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             yield _given_sampler(context, node)
     yield from _loops(context)
     yield from _replicated_loops(context)
+    yield from _drawn_alike(context)
     yield from _in_shares(context)
     yield from _combined_again(context)
 
@@ -212,6 +213,17 @@ def _replicated_loops(context: Context) -> Iterator[Finding]:
         if metric is not None:
             why = f"`{metric.name}` adds up what all ranks saw, and here each saw all of the data"
             yield context.manual(CODE, metric.node, why, "make this metric with sync_on_compute=False", level=Safety.REVIEW)
+
+
+def _drawn_alike(context: Context) -> Iterator[Change]:
+    """Loops that every rank runs whole, of batches that are drawn, whose losses are divided by the counts of all ranks' batches."""
+    why = "losses are divided by the counts of all ranks here: all evaluate the same batches"
+    for loop, over in _evaluations(context):
+        drawn = any(not isinstance(o.node, ast.Call) or not _leaves_sampling(context, o.node) for o in over)
+        training = loop in context.facts.training_loops or over & (context.sharded_loaders | set(context.facts.feeding))
+        if drawn and not training and asks_all_ranks(context, loop) and not draws.by_rank_zero(context, (loop,)):
+            roots = {"torch", *draws.of(context, over).generators}
+            yield draws.under_rank_zero(context, CODE, why, loop, roots)
 
 
 def _trial(context: Context, sharded: Iterable[New]) -> Context:

@@ -33,7 +33,7 @@ def obstacle(context: Context, effects: Effects, loop: ast.For) -> str:
     why = _in_body(context, effects, loop) or _in_what_is_live(context, loop) or _in_calls(context, loop)
     if why:
         return why
-    if _asks_all_ranks(context, loop):
+    if asks_all_ranks(context, loop):
         return "a loss that training computes, too, counts the targets of all ranks"
     calls = context.facts.after.trace.calls
     if not any(c.method == "eval" and context.facts.model_of(c.receiver) is not None for c in calls) and _may_normalise(context):
@@ -98,7 +98,7 @@ def _in_calls(context: Context, loop: ast.For) -> str:
     return "a function that it calls changes what depends on the batch before" if counts else ""
 
 
-def _asks_all_ranks(context: Context, loop: ast.For) -> bool:
+def asks_all_ranks(context: Context, loop: ast.For) -> bool:
     """Whether a loop calls what computes a loss of training, too, that is divided by an amount of all ranks: each needs as many batches."""
     run, feeding = context.facts.after, set(context.facts.feeding)
     under = (c for c in run.trace.calls if c.result.scale == "weighted" and any(each.node is loop for each in c.loops))

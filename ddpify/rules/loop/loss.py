@@ -206,7 +206,7 @@ def _judged(context: Context) -> Iterator[Change | Finding | Proof]:
             or not all(loss_of(c).of_kind("batch") for c in context.facts.after.calls(node))
         ):
             yield context.manual(CODE, node, *_unseen(context, node), obligations)
-        elif functions := _unknown_rows(context, loss):
+        elif functions := _unknown_rows(context, node, loss):
             why = f"the model may also train on what {unknown.listed(functions)} returns: every rank may get the same rows of it"
             found = context.manual(CODE, node, why, _SHARED_OUT, obligations)
             yield replace(found, alternatives=unknown.alternatives(("shard", functions)))
@@ -244,9 +244,11 @@ def _with_gradient(context: Context, node: ast.Call, loss: Value, given: ast.exp
     return context.manual(CODE, node, why, "give it the number of all ranks' samples, the same on each rank", obligations)
 
 
-def _unknown_rows(context: Context, loss: Value) -> list[str]:
-    """The functions of which nothing is known that may give a loss's forwards their rows in place of a loader."""
-    run, found = context.facts.after, set[str]()
+def _unknown_rows(context: Context, node: ast.Call, loss: Value) -> list[str]:
+    """The functions of which nothing is known that may give a loss's forwards their rows, or loops their batches, in place of a loader."""
+    run, paths = context.facts.after, loss.of_kind("unknown")
+    over = {o.path for value in _gone_through(context, node) for o in value.instances() if o.cls is None and o.path}
+    found = {made for made in over if any(path == made or path.startswith(f"{made}.[]") for path in paths)}
     forwards = {node for _, node in loss.of_kind("forward")}
     for call in run.trace.calls:
         if call.node in forwards:
@@ -377,8 +379,8 @@ def _by_hand(context: Context, node: ast.Call) -> bool:
 
 def _gone_through(context: Context, node: ast.Call) -> list[Value]:
     """What the loops around a backward call go through, and what that goes through itself: `enumerate(loader)`."""
-    over = [loop.over for call in context.facts.after.calls(node) for loop in call.loops]
-    return over + [context.facts.after.attribute(o, "iterable") for value in over for o in value.instances()]
+    run = context.facts.after
+    return [value for call in run.calls(node) for loop in call.loops for value in run.iterated(loop.over)]
 
 
 def _unseen(context: Context, node: ast.Call) -> tuple[str, str]:

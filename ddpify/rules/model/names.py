@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from ddpify.edits import Replace
 from ddpify.facts import library, optional_wraps, pickled
 from ddpify.facts.model import Class, Ext, New, Tup, outermost
-from ddpify.facts.tree import Forest, argument, arguments, names_read, names_stored, same, structure, walk
+from ddpify.facts.tree import Forest, argument, arguments, last_name, names_read, names_stored, same, structure, walk
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.model import dataparallel, evaluated_inputs, saved_copies
@@ -104,6 +104,7 @@ _READ = frozenset("state_dict load_state_dict get items keys values".split()) | 
 
 
 _SETTLED = frozenset(["len", "torch.cuda.is_available", "torch.cuda.device_count"])  # calls that answer alike wherever they stand
+_OF_TEXT = frozenset(["startswith", "endswith", "lower", "upper"])  # methods that do so
 
 
 _WRAPPING = library.WRAPPERS | {"torch.nn.Module"}
@@ -345,7 +346,7 @@ def _readable(context: Context, asked: ast.If, node: ast.expr) -> bool:
     if context.facts.tree_of(asked) is not context.facts.tree_of(node):
         return False
     calls = (n for n in walk(asked.test) if isinstance(n, ast.Call))
-    if any(_SETTLED.isdisjoint(context.facts.before.value(call.func).paths()) for call in calls):
+    if any(_SETTLED.isdisjoint(context.facts.before.value(call.func).paths()) and last_name(call.func) not in _OF_TEXT for call in calls):
         return False
     file = list(walk(context.facts.tree_of(node).root))
     stores = [structure(n) for n in file if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Store)]
