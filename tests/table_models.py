@@ -717,7 +717,7 @@ class Masked(nn.Module):
                 ((apart(liked, torch.full_like(liked, 1.0)) + apart(disliked, torch.full_like(disliked, 0.0))) / 2).backward()
                 guest_opt.step()
         """,
-        told=("DDP402",),
+        options=Options(whole_batches="never"),
     ),
     # --- lists, dicts and parts ---------------------------------------------------------------------------------------
     "an ensemble in a list, trained one after another": Script(

@@ -44,7 +44,6 @@ WHOLE = frozenset(
         "loaders made by map",
         "a property makes all loaders, by what it was told before",
         "a function makes all loaders, and nothing tells which",
-        "fakes from a pool of earlier ones",
         "several rows for each token of a sentence, and a number that fades",
         "two networks, one of which judges the other, and a number that fades",
         "what is shown and written of batches beside the training, and a number that fades",
