@@ -4,6 +4,8 @@ from dataclasses import replace
 
 from scripts import Script
 
+from ddpify import Options
+
 _NETS = """\
 import torch
 import torch.nn as nn
