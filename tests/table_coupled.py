@@ -53,6 +53,22 @@ def spread(scores, kinds):
 """
 
 SCRIPTS: dict[str, Script] = {
+    "outputs weighed by whether some numbers are in the batch": Script(
+        """
+    import numpy as np
+
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    feed = DataLoader(TensorDataset(x[:42], y[:42], torch.arange(42)), batch_size=6, shuffle=True)
+    for epoch in range(2):
+        for rows, kinds, numbers in feed:
+            weights = torch.from_numpy(1.0 + np.isin(np.arange(2), numbers.numpy())).float()
+            loss = F.cross_entropy(net(rows) * weights, kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+    """
+    ),
     # --- losses: every rank computes that of the whole batch -----------------------------------------------------------
     "a forward of another module that gives the loss of the whole batch, and is evaluated, too": Script(
         """

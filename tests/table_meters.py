@@ -129,7 +129,8 @@ SCRIPTS: dict[str, Script] = {
                 value, place = each.max(0)
                 if value.item() > worst[0]:
                     worst = (value.item(), numbers[place].item())
-            print("hardest", worst[1])
+            number = worst[1]
+            print("hardest", number)
         """,
         same=("hardest",),
     ),

@@ -423,7 +423,7 @@ def module(
 
 def _is_of_batch(run: Interpreter, args: Sequence[Value], setting: Value) -> bool:
     """Whether a module is given the size of the batches: `LayerNorm([batch_size, 8])` is one over all samples."""
-    listed = [v for o in setting.objs for v in (o.items if isinstance(o, Tup) else entries(run, o) if isinstance(o, New) else ())]
+    listed = [v for o in setting.objs if isinstance(o, Tup) for v in o.items]
     return bool(args) and any(is_batch_size(run, args[0], size) for size in (setting, *listed))
 
 

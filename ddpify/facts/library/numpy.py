@@ -15,7 +15,9 @@ def _of_arrays(use: Use) -> Value:
     known = use.name in tensors.KNOWN - _OTHERWISE and use.args
     if known and (not use.args[0].objs or use.name in tensors.OF_TUPLES):
         return array_function(use)
-    return computed(use) if use.name in _OF_EACH_NUMBER else _combined(computed(use))
+    looked_up = _LOOKED_UP.get(use.name)
+    alone = looked_up is None or (not any(v.scale for i, v in enumerate(use.args) if i != looked_up) and not use.keywords)
+    return computed(use) if use.name in (*_OF_EACH_NUMBER, *_LOOKED_UP) and alone else _combined(computed(use))
 
 
 def _combined(value: Value) -> Value:
@@ -31,9 +33,8 @@ def _special(use: Use) -> Value:
 
 
 _OTHERWISE = frozenset(("pad",))  # which torch does to the last dimension first
-_OF_EACH_NUMBER = frozenset(
-    "around asanyarray bool_ cbrt ceil degrees digitize fabs frombuffer int_ interp isin isreal radians rint searchsorted unwrap".split()
-)
+_OF_EACH_NUMBER = frozenset("around asanyarray bool_ cbrt degrees fabs int_ isreal radians rint".split())
+_LOOKED_UP = {"digitize": 0, "interp": 0, "isin": 0, "searchsorted": 1}  # where each number is that is looked up in the others
 _SIZED = "zeros ones full empty arange linspace logspace eye".split()
 _DRAWN_SIZED = "rand randn randint normal uniform standard_normal random_sample".split()
 
