@@ -16,7 +16,7 @@ LeftOut = tuple[Obj, Obj, Uses]
 
 def left_out(run: Run, model: TrainedModel, loop: TrainingLoop) -> tuple[LeftOut, ...]:
     """The parts that forwards leave out which a backward goes back through: each with its module, and with what is known of the uses."""
-    key = left_out, model, loop
+    key = left_out, model.objs, loop.backward.node, loop.backward.stack
     if key not in run.known:
         run.known[key] = tuple(_left_out(run, model, loop))
     return run.known[key]  # type: ignore[return-value]

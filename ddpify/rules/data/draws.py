@@ -165,9 +165,10 @@ def seed_of(call: Call) -> ast.expr | None:
     return next(iter(call.node.args), None) or next((k.value for k in call.node.keywords if k.arg == "seed"), None)
 
 
-def seeds(call: Call) -> bool:
-    """Whether a call gives a generator that all use a seed."""
-    return seed_of(call) is not None and (bool(call.func.paths() & SEEDING) or seeds_all(call))
+def seeding_calls(context: Context) -> list[Call]:
+    """The calls that give a generator that all use a seed."""
+    calls = (c for c in context.facts.after.trace.calls if seed_of(c) is not None)
+    return [c for c in calls if c.func.paths() & SEEDING or seeds_all(c)]
 
 
 def seeds_all(call: Call) -> bool:

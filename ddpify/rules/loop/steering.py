@@ -238,7 +238,7 @@ def _by_data(context: Context, call: Call) -> bool:
     methods = (
         {o for c in run.calls(call.stack[-1]) for o in c.func.objs if isinstance(o, Func) and o.node is function} if call.stack else set()
     )
-    return not methods or any(o.owner in draws.drawn_from(context) for o in methods)
+    return not methods or any(o.owner in context.once(draws.drawn_from) for o in methods)
 
 
 def _by_model(context: Context, call: Call) -> bool:
@@ -281,7 +281,7 @@ _SETTINGS = ("lr", "momentum", "weight_decay", "betas")
 def _in_training(context: Context, node: ast.AST) -> bool:
     """Whether a draw is made again and again while training, by each rank for itself: before it, all ranks draw from one seed."""
     calls = [call for call in _since_training(context, node) if not _draws_alike(context, call)]
-    redrawn = draws.redrawn(context) if calls else {}
+    redrawn = context.once(draws.redrawn) if calls else {}
     return any(not redrawn.keys() & set(call.stack) and not draws.by_rank_zero(context, (*call.stack, node)) for call in calls)
 
 
@@ -289,7 +289,7 @@ def _since_training(context: Context, node: ast.AST) -> list[Call]:
     """The calls of a draw while training, or after a training, where nothing has seeded the ranks alike again."""
     run, training = context.facts.after, context.facts.training_loops
     trained = [c.order for t in context.facts.loops for c in run.calls(t.backward.node)]
-    seeded = [c.order for c in run.trace.calls if draws.seeds(c)]
+    seeded = [c.order for c in context.once(draws.seeding_calls)]
     out = []
     for call in run.calls(node):
         last = max((order for order in trained if order < call.order), default=None)

@@ -232,16 +232,21 @@ def _is_unseeded(context: Context, call: Call, root: str) -> bool:
 
 def _seeded(context: Context, seed: str, draw: Call) -> bool:
     """Whether a generator has been seeded by the script when something is drawn, whatever it was asked to do."""
-    tests = {node for node, _ in draw.tests}
-    calls = [c for path in (seed, *library.SEEDS_ALL) for c in context.facts.after.calls_of(path)]
-    before = [c for c in calls if c.order < draw.order and all(node in tests or is_main_test(node) for node, _ in c.tests)]
+    tests, calls = {node for node, _ in draw.tests}, context.once(_seeding_calls)
+    before = [c for c in calls[seed] if c.order < draw.order and all(node in tests or is_main_test(node) for node, _ in c.tests)]
     return bool(before) and _apart(context, draw) not in before
+
+
+def _seeding_calls(context: Context) -> dict[str, list[Call]]:
+    """The calls of the function that seeds each generator, and of those that seed all."""
+    run = context.facts.after
+    return {seed: [c for path in (seed, *library.SEEDS_ALL) for c in run.calls_of(path)] for seed in _SEEDS.values()}
 
 
 def _apart(context: Context, draw: Call) -> Call | None:
     """What seeds torch last before something is drawn, where it gives each rank a seed of its own."""
-    calls = [c for path in (_SEEDS["torch"], *library.SEEDS_ALL) for c in context.facts.after.calls_of(path) if c.order < draw.order]
-    last = max(calls, key=lambda c: c.order, default=None)
+    calls = context.once(_seeding_calls)[_SEEDS["torch"]]
+    last = max((c for c in calls if c.order < draw.order), key=lambda c: c.order, default=None)
     on_some = last is not None and any(value.of_kind("rank") for _, value in last.tests)  # as this rule has it
     return last if last is not None and not on_some and any(v.of_kind("rank") for v in last.args) else None
 
@@ -563,7 +568,7 @@ def _goes_on_by_itself(context: Context, call: Call) -> bool:
 def _reordered(context: Context) -> Iterator[Change | Finding]:
     """Orders of the training data that a method of the data set or sampler draws between epochs: all ranks draw rank 0's."""
     why = "random numbers for the data set must be the same on all ranks: all use those that rank 0 draws"
-    for node, found in draws.redrawn(context).items():
+    for node, found in context.once(draws.redrawn).items():
         statement = context.tree.statement(node) if context.facts.is_edited(node) else None
         known = isinstance(statement, ast.Expr) and not found.unshared
         if statement is not None and known:
