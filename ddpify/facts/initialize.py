@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Hashable
+from itertools import islice
 
 from ddpify.facts import collect, library, runs, wrap_places
 from ddpify.facts.collect import Facts, TrainedModel
@@ -65,7 +66,7 @@ def _last_awaited(facts: Facts, train: Call) -> Event | Nowhere:
     for model in facts.models:
         if wrap_places.made_in(run, model) & around:
             return Nowhere(collect.first_node(model), "this model is made anew while the training goes on, and amp.initialize runs once")
-        events += wrap_places.writes(facts, model, train.order, False, around)[-1:]
+        events += islice(wrap_places.writes(facts, model, train.order, False, around), 1)
     return max(events, key=lambda e: e[0])
 
 

@@ -97,14 +97,15 @@ class Run:
         return _grouped((obj, call) for call in self.trace.calls for obj in call.receiver.objs)
 
     @cached_property
-    def writing(self) -> list[tuple[Call, frozenset[Obj]]]:
-        """The calls that may make some model, or write to its parameters, each with the models that it may be about."""
-        return [(c, self.reached((c.result, c.receiver, *c.args, *c.keywords.values()))) for c in self.trace.calls if may_write(c)]
+    def writing(self) -> dict[Obj, list[Call]]:
+        """The calls that may make some model, or write to its parameters, by the objects that they may be about."""
+        calls = (c for c in self.trace.calls if may_write(c))
+        return _grouped((obj, c) for c in calls for obj in self.reached((c.result, c.receiver, *c.args, *c.keywords.values())))
 
     @cached_property
-    def storing(self) -> list[tuple[Store, frozenset[Obj]]]:
-        """The stores, each with the models that it may be about."""
-        return [(s, self.reached((s.receiver,))) for s in self.trace.stores]
+    def storing(self) -> dict[Obj, list[Store]]:
+        """The stores, by the objects that they may be about."""
+        return _grouped((obj, s) for s in self.trace.stores for obj in self.reached((s.receiver,)))
 
     @cached_property
     def stores_as(self) -> dict[str, list[Store]]:

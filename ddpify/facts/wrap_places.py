@@ -165,35 +165,29 @@ def _is_wrapped_in(model: TrainedModel, run: Run) -> bool:
     return seen
 
 
-def writes(facts: Facts, model: TrainedModel, before: int, loads: bool, around: set[ast.AST]) -> list[Event]:
-    """The events before `before` that create the model or may write to its parameters."""
+def writes(facts: Facts, model: TrainedModel, before: int, loads: bool, around: set[ast.AST]) -> Iterator[Event]:
+    """The events before `before` that create the model or may write to its parameters, the last first."""
     run = facts.before
     around_model = run.around(model.objs)
     makers = {outermost(o) for o in model.objs}
-    concerned = around_model | makers
-    out: list[Event] = []
-
-    def is_early(event: Call | Store) -> bool:
-        return event.order < before and not any(loop.node in around for loop in event.loops)
-
-    for call, about in run.writing:
-        if about.isdisjoint(concerned) and library.INITIALIZE not in call.func.paths():
-            continue
-        if not is_early(call):
-            continue
-        makes = any(o.node is call.node for o in call.result.objs & makers if isinstance(o, New))
-        if makes or _writes_to(facts, model, call, around_model, loads):
-            out.append((call.order, call.node, call.stack))
-    for store, about in run.storing:
-        if (
-            not about.isdisjoint(model.objs)
-            and is_early(store)
-            and (run.unwrap(store.receiver) & model.objs or (not _are_settings(store.receiver) and _of(facts, model, store.receiver)))
-        ):
-            out.append((store.order, store.node, store.stack))
-    if facts.wrap_after is not None and facts.wrap_after[0] < before:
-        out.append(facts.wrap_after)
-    return sorted(out, key=lambda e: e[0])
+    events: list[Call | Store] = [*run.calls_of(library.INITIALIZE), *(s for obj in model.objs for s in run.storing.get(obj, ()))]
+    events += (c for obj in around_model | makers for c in run.writing.get(obj, ()))
+    early = {id(e): e for e in events if e.order < before and not any(loop.node in around for loop in e.loops)}
+    after = facts.wrap_after if facts.wrap_after is not None and facts.wrap_after[0] < before else None
+    for event in sorted(early.values(), key=lambda e: e.order, reverse=True):
+        if after is not None and after[0] >= event.order:
+            yield after
+            after = None
+        if isinstance(event, Call):
+            makes = any(o.node is event.node for o in event.result.objs & makers if isinstance(o, New))
+            written = makes or _writes_to(facts, model, event, around_model, loads)
+        else:
+            settings = _are_settings(event.receiver)
+            written = bool(run.unwrap(event.receiver) & model.objs) or (not settings and _of(facts, model, event.receiver))
+        if written:
+            yield event.order, event.node, event.stack
+    if after is not None:
+        yield after
 
 
 def _writes_to(facts: Facts, model: TrainedModel, call: Call, around_model: set[Obj], loads: bool) -> bool:
@@ -267,7 +261,7 @@ def candidates(facts: Facts, model: TrainedModel, train: Call | None = None) -> 
 
 def _last_write(facts: Facts, model: TrainedModel, train: Call, loads: bool, around: set[ast.AST]) -> list[Event]:
     """The last event before the training that may write to the model's parameters, if there is one."""
-    return [e for e in writes(facts, model, train.order, loads, around) if not _is_beside(facts, e, train)][-1:]
+    return list(islice((e for e in writes(facts, model, train.order, loads, around) if not _is_beside(facts, e, train)), 1))
 
 
 def _is_beside(facts: Facts, event: Event, train: Call) -> bool:
