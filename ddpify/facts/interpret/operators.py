@@ -53,6 +53,7 @@ def _repeated(run: Interpreter, lists: list[New], value: Value, node: ast.BinOp)
     return value
 
 
+_NEGLIGIBLE = 1e-4
 _METHODS = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.MatMult: "matmul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod",
     ast.Pow: "pow", ast.BitOr: "or", ast.BitAnd: "and", ast.BitXor: "xor", ast.LShift: "lshift", ast.RShift: "rshift",
@@ -83,11 +84,11 @@ def binary(run: Interpreter, op: ast.operator, left: Value, right: Value, node: 
         scale, origins = _multiplied(left, right, scale, origins)
     if scale in ("mean", "sum", "count", "total", *EXTREMES) and any(v.scale is None and v.of_kind("decided") for v in (left, right)):
         scale = "other"  # a number chosen by a rank's own batch
-    if scale == "sum" and isinstance(op, (ast.Add, ast.Sub)):
-        constant = right if left.scale == "sum" else left
-        if constant.scale is None and literal(constant) != 0:
+    if scale in ("sum", "count") and isinstance(op, (ast.Add, ast.Sub)):
+        constant = right if left.scale == scale else left
+        if constant.scale is None and not _is_negligible(literal(constant)):
             origins |= {Origin("offset")}  # a total and something more, which totals over ranks would count several times
-        if constant.scale is None and _of_all(run, constant):
+        if scale == "sum" and constant.scale is None and _of_all(run, constant):
             scale = "other"  # a total and a term that is the same on every rank: no one factor fits
     return Value(frozenset(), origins, scale, found.shape)
 
@@ -139,6 +140,8 @@ def _divided(
     """The scale and the origins of a quotient, by what its divisor counts."""
     if (left.scale, right.scale) == ("sum", "count") and not right.of_kind("part"):
         origins = without(origins, "part")  # a part's total, of all rows: the parts add up to the average
+        if right.of_kind("offset"):  # by one sample less, for example: the average of ranks' quotients is none of all samples
+            scale = "other"
     if right.scale is None and _is_batch_size(run, right, left.of_kind("batch")):
         if left.scale == "sum":
             scale = "mean"
@@ -147,6 +150,11 @@ def _divided(
     if scale == "mean" and right.scale is None and _is_world(right):
         scale = "sum"  # a rank's part of an average over all samples
     return scale, origins
+
+
+def _is_negligible(constant: object) -> bool:
+    """Whether a constant adds nothing to a number of samples or a total, but that it is never zero."""
+    return isinstance(constant, (int, float)) and abs(constant) <= _NEGLIGIBLE
 
 
 def _multiplied(left: Value, right: Value, scale: Scale | None, origins: frozenset[Origin]) -> tuple[Scale | None, frozenset[Origin]]:
