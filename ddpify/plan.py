@@ -279,17 +279,22 @@ def _replicate(context: Context) -> tuple[Context, dict[ModuleType, list[Change 
         context = _with_effects(context, items[carried])
     closures = [c for c in settings.changes(context) if isinstance(c, Change) and c.redistributes]
     context = _with_effects(context, closures)
-    changes: dict[ModuleType, list[Change]] = {metrics: [], decisions: []}
+    base, of_batches, changes = context, list[Change](), {metrics: list[Change](), decisions: list[Change]()}
     for _ in range(6):
         agreeing: list[Change] = []
         for rule, known in changes.items():  # reductions first: decisions are about what they give
             found = list(rule.changes(context))
             before = {_signature(c) for c in known}
             new = [c for c in found if isinstance(c, Change) and _signature(c) not in before]
-            if rule is metrics:  # rather than what is doubtful
+            if rule is metrics:
                 reduced = [c for c in new if c.replicates]
-                sure = [c for c in reduced if c.level < Safety.REVIEW] or list(metrics.by_batch(context)) or reduced
-                new = [*(c for c in new if not c.replicates), *sure]
+                sure = [c for c in reduced if c.level < Safety.REVIEW]
+                if not sure and (numbers := list(metrics.by_batch(context))):  # rather than what is doubtful
+                    of_batches += numbers
+                    context, agreeing = base, of_batches  # what is computed from these needs no reduction after its loop
+                    changes = {metrics: [*of_batches], decisions: []}
+                    break
+                new = [*(c for c in new if not c.replicates), *(sure or reduced)]
             known += new
             items[rule] = [*(i for i in found if not isinstance(i, Change)), *known]
             agreeing = [c for c in new if c.replicates or c.replicated_branches or c.redistributes]

@@ -1,6 +1,6 @@
 """Scripts about numbers that outlive a loop, and about decisions: what every rank must agree on."""
 
-from scripts import Script
+from scripts import Script, on_three
 
 from ddpify import Options
 
@@ -4975,4 +4975,66 @@ SCRIPTS["how often each pair of a label and a guess occurs, counted of rows that
     """,
     same=("pairs",),
     options=Options(whole_batches="never"),
+)
+_AFFINE = """
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    loader = DataLoader(TensorDataset(x, y), batch_size=12, shuffle=True)
+    seen = 0
+
+
+    def step(rows, labels):
+        global seen
+        scores = model(rows)
+        loss = LOSS
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        seen += len(rows)
+        RATE
+        return (scores.argmax(1) == labels).sum().item()
+
+
+    for epoch in range(4):
+        hits, running = 0, []
+        for n, (rows, labels) in enumerate(loader):
+            hits += ADDED
+            running.append(hits / (n + 1))
+        print("hits", hits / len(loader), "%.4f %.4f" % (sum(running), running[0]))
+    """
+_MEAN = "F.cross_entropy(scores, labels)"
+_FACTOR = 'optimizer.param_groups[0]["lr"] = 0.1 * (1 - seen / (5 * len(loader.dataset)))'
+
+
+def _affine(loss: str = _MEAN, rate: str = "", added: str = "step(rows, labels)") -> Script:
+    text = _AFFINE.replace("LOSS", loss).replace("RATE", rate or "pass").replace("ADDED", added)
+    return Script(text, same=("hits",), options=Options(whole_batches="never"))
+
+
+SCRIPTS |= on_three(
+    {
+        "a running average of what is averaged after the loop, too": _affine(),
+        "a rate that goes down with the samples seen by a function": _affine(rate=_FACTOR),
+        "a total divided by one sample less": _affine('F.cross_entropy(scores, labels, reduction="sum") / (len(rows) - 1)'),
+        "a total divided by some samples more": _affine('F.cross_entropy(scores, labels, reduction="sum") / (labels.numel() + 5)'),
+        "a total divided by a count that is never zero": _affine('F.cross_entropy(scores, labels, reduction="sum") / (len(rows) + 1e-8)'),
+        "hits and one more of each batch": _affine(added="step(rows, labels) + 1"),
+        "a count of each batch and some more": _affine(added="len(rows) + 2 + 0 * step(rows, labels)"),
+    },
+    rows=36,
+)
+SCRIPTS["a batch's length and something more, asked for"] = Script(
+    """
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(6):
+        for rows, labels in DataLoader(TensorDataset(x, y), batch_size=12, shuffle=True):
+            more = 20 - rows.shape[0]
+            if more > 10:
+                continue
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), labels).backward()
+            optimizer.step()
+    """,
+    ranks=(2, 3),
 )

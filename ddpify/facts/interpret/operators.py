@@ -84,9 +84,9 @@ def binary(run: Interpreter, op: ast.operator, left: Value, right: Value, node: 
         scale, origins = _multiplied(left, right, scale, origins)
     if scale in ("mean", "sum", "count", "total", *EXTREMES) and any(v.scale is None and v.of_kind("decided") for v in (left, right)):
         scale = "other"  # a number chosen by a rank's own batch
-    if scale in ("sum", "count") and isinstance(op, (ast.Add, ast.Sub)):
-        constant = right if left.scale == scale else left
-        if constant.scale is None and not _is_negligible(literal(constant)):
+    if scale in ("sum", "count", "total") and isinstance(op, (ast.Add, ast.Sub)):
+        constant = left if left.scale is None else right
+        if constant.scale is None and not _is_negligible(constant):
             origins |= {Origin("offset")}  # a total and something more, which totals over ranks would count several times
         if scale == "sum" and constant.scale is None and _of_all(run, constant):
             scale = "other"  # a total and a term that is the same on every rank: no one factor fits
@@ -140,8 +140,8 @@ def _divided(
     """The scale and the origins of a quotient, by what its divisor counts."""
     if (left.scale, right.scale) == ("sum", "count") and not right.of_kind("part"):
         origins = without(origins, "part")  # a part's total, of all rows: the parts add up to the average
-        if right.of_kind("offset"):  # by one sample less, for example: the average of ranks' quotients is none of all samples
-            scale = "other"
+    if scale == "mean" and right.of_kind("offset"):  # by one sample less, for example: no average of ranks' quotients is that of all
+        scale = "other"
     if right.scale is None and _is_batch_size(run, right, left.of_kind("batch")):
         if left.scale == "sum":
             scale = "mean"
@@ -152,8 +152,9 @@ def _divided(
     return scale, origins
 
 
-def _is_negligible(constant: object) -> bool:
+def _is_negligible(value: Value) -> bool:
     """Whether a constant adds nothing to a number of samples or a total, but that it is never zero."""
+    constant = literal(value) if not value.origins else None
     return isinstance(constant, (int, float)) and abs(constant) <= _NEGLIGIBLE
 
 

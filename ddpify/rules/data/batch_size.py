@@ -170,7 +170,8 @@ def _is_of_all(value: Value, sizes: Sizes) -> bool:
 
 def _length_of_all(context: Context, side: ast.expr) -> Change | Finding:
     """The length of a rank's batch becomes that of all ranks' together."""
-    if not context.facts.is_edited(side) or isinstance(side, ast.BinOp):
+    offset = context.facts.after.value(side).of_kind("offset")
+    if not context.facts.is_edited(side) or isinstance(side, ast.BinOp) or offset:
         return context.manual(CODE, side, _TOGETHER, "multiply the batch's length by dist.get_world_size()")
     return Change(CODE, _TOGETHER, context.tree.shown, side, (Replace(side, f"{{0}} * {context.names['world_size']}", (side,)),))
 
@@ -185,6 +186,8 @@ def _divided(context: Context, node: ast.BinOp, sizes: Sizes) -> Iterator[Change
             yield context.manual(CODE, node, _TOGETHER, "multiply the batch's length by dist.get_world_size()")
     elif dividend.scale not in ("sum", "count", "total") or node.right in sizes.arguments:
         return
+    elif dividend.of_kind("offset"):
+        yield context.manual(CODE, node, _TOGETHER, "divide the totals of all ranks' batches: dist.all_reduce(total)")
     elif sizes.read(divisor):
         yield from divide(context, node.right, "a rank's sum over its part of the batch is divided by the size of that part")
     elif sizes.derived(divisor):

@@ -76,6 +76,8 @@ def _numbers(context: Context, detached: bool) -> Iterator[ast.expr]:
         read = not detached and isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load)
         if not isinstance(node, ast.expr) or not (made or read) or value.scale not in ("mean", "sum", "count"):
             continue
+        if value.scale == "count" and value.shape is not None:  # all lengths of a tensor, of which only one is of its rows
+            continue
         kinds = by_kind(value.origins).keys()
         known = not value.objs and of_training(context, value) and _OTHER.isdisjoint(kinds) and (not detached or _GRAPH.isdisjoint(kinds))
         if known and context.facts.is_edited(node) and _on_all_ranks(context, node):

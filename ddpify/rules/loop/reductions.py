@@ -227,7 +227,8 @@ def _cells(var: Variable) -> Reduction | None:
     shares = {var.share(scale) for scale in scales}
     known = var.sharded or scales <= {*_REDUCED, "sample"} or (scales == {None} and keyed)
     keyed_dict = keyed and any(o.path in DICTS for o in var.objs)
-    if not known or len(shares) > 1 or keyed_dict or not live.hows <= {"cells", "total"} or not is_fresh(context, var.loop, live):
+    known = known and len(shares) == 1 and not keyed_dict and not _adds_constants(var)
+    if not known or not live.hows <= {"cells", "total"} or not is_fresh(context, var.loop, live):
         return unknown(live)
     if any(_numbered_in_batch(var, w) for w in live.writes):
         return unknown(live)
@@ -280,7 +281,7 @@ def _number(var: Variable) -> Reduction | None:
         return _extreme(var)
     if live.hows <= {"last"} and (reduction := _of_last_batch(var)) is not None:
         return reduction
-    known = scale in _REDUCED or var.sharded
+    known = (scale in _REDUCED or var.sharded) and not _adds_constants(var)
     doubtful = not known and scale in ("weighted", "other") and live.hows == {"total"}
     if doubtful and not (reduction := _at_source(var)).problem:
         return reduction
@@ -289,6 +290,12 @@ def _number(var: Variable) -> Reduction | None:
     if var.objs or not (known or doubtful) or (scale == "mean" and any(_repeated_by_rows(var, w) for w in live.writes)):
         return unknown(live)
     return _total(var, doubtful)
+
+
+def _adds_constants(var: Variable) -> bool:
+    """Whether a number of each batch is added up with something more, which totals over ranks would count several times."""
+    added = (var.added(w) for w in var.live.writes if w.added is not None)
+    return any(value.scale in ("sum", "count", "total") and value.of_kind("offset") for value in added)
 
 
 def _extreme(var: Variable) -> Reduction:
