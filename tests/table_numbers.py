@@ -4998,28 +4998,30 @@ _AFFINE = """
     for epoch in range(4):
         hits, running = 0, []
         for n, (rows, labels) in enumerate(loader):
+            right = step(rows, labels)
             hits += ADDED
-            running.append(hits / (n + 1))
-        print("hits", hits / len(loader), "%.4f %.4f" % (sum(running), running[0]))
+            now = KEPT
+            running.append(now)
+        print("hits", hits / len(loader), "%.4f" % sum(running))
     """
 _MEAN = "F.cross_entropy(scores, labels)"
 _FACTOR = 'optimizer.param_groups[0]["lr"] = 0.1 * (1 - seen / (5 * len(loader.dataset)))'
 
 
-def _affine(loss: str = _MEAN, rate: str = "", added: str = "step(rows, labels)") -> Script:
-    text = _AFFINE.replace("LOSS", loss).replace("RATE", rate or "pass").replace("ADDED", added)
+def _affine(loss: str = _MEAN, rate: str = "pass", added: str = "right", kept: str = "n") -> Script:
+    text = _AFFINE.replace("LOSS", loss).replace("RATE", rate).replace("ADDED", added).replace("KEPT", kept)
     return Script(text, same=("hits",), options=Options(whole_batches="never"))
 
 
 SCRIPTS |= on_three(
     {
-        "a running average of what is averaged after the loop, too": _affine(),
+        "running averages of what is averaged after the loop, too": _affine(kept="hits / (right + 1)"),
         "a rate that goes down with the samples seen by a function": _affine(rate=_FACTOR),
         "a total divided by one sample less": _affine('F.cross_entropy(scores, labels, reduction="sum") / (len(rows) - 1)'),
         "a total divided by some samples more": _affine('F.cross_entropy(scores, labels, reduction="sum") / (labels.numel() + 5)'),
         "a total divided by a count that is never zero": _affine('F.cross_entropy(scores, labels, reduction="sum") / (len(rows) + 1e-8)'),
-        "hits and one more of each batch": _affine(added="step(rows, labels) + 1"),
-        "a count of each batch and some more": _affine(added="len(rows) + 2 + 0 * step(rows, labels)"),
+        "hits and one more of each batch": _affine(added="right + 1"),
+        "a count of each batch and some more": _affine(added="len(rows) + 2"),
     },
     rows=36,
 )
