@@ -12,7 +12,7 @@ References: https://docs.pytorch.org/docs/stable/notes/ddp.html
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ddpify.edits import Replace
 from ddpify.facts import library
@@ -184,7 +184,7 @@ def _divided(context: Context, node: ast.BinOp, sizes: Sizes) -> Iterator[Change
     if isinstance(node.op, ast.Mod):
         if dividend.scale == "count" and not divisor.of_kind("world"):
             yield context.manual(CODE, node, _TOGETHER, "multiply the batch's length by dist.get_world_size()")
-    elif dividend.scale not in ("sum", "count", "total") or node.right in sizes.arguments:
+    elif dividend.scale not in ("sum", "count", "total") or node.right in sizes.arguments or divisor.of_kind("world"):
         return
     elif dividend.of_kind("offset"):
         yield context.manual(CODE, node, _TOGETHER, "divide the totals of all ranks' batches: dist.all_reduce(total)")
@@ -192,7 +192,24 @@ def _divided(context: Context, node: ast.BinOp, sizes: Sizes) -> Iterator[Change
         yield from divide(context, node.right, "a rank's sum over its part of the batch is divided by the size of that part")
     elif sizes.derived(divisor):
         why = "a rank's total is divided by the number of samples that this rank has seen"
-        yield from divide_inside(context, node.right, sizes, why, "this counts samples by the batch size")
+        names = names_reading(context, node.right, sizes)
+        if names and context.facts.is_edited(node) and not _is_proportional(node.right, names):
+            edit = Replace(node.right, f"({{0}} / {context.names['world_size']})", (node.right,))
+            yield Change(CODE, why, context.tree.shown, node, (edit,))
+        else:
+            yield from divide_inside(context, node.right, sizes, why, "this counts samples by the batch size")
+
+
+def _is_proportional(node: ast.expr, names: Sequence[ast.expr]) -> bool:
+    """Whether a number is twice as large where one of some names is."""
+    match node:
+        case ast.BinOp(op=ast.Mult(), left=left, right=right):
+            return any(_is_proportional(a, names) and names_in(a).isdisjoint(names_in(b)) for a, b in ((left, right), (right, left)))
+        case ast.BinOp(op=ast.Div(), left=left, right=right):
+            return _is_proportional(left, names) and names_in(left).isdisjoint(names_in(right))
+        case ast.Call(func=ast.Name("float" | "int" | "abs"), args=[inner], keywords=[]):
+            return _is_proportional(inner, names)
+    return node in names
 
 
 def _composed(context: Context) -> Iterator[Finding]:
