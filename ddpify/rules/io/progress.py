@@ -52,6 +52,13 @@ EXAMPLES: tuple[Example, ...] = (
         frame="end",
     ),
     Example(
+        "a bar of fastprogress that is never displayed",
+        "from fastprogress import progress_bar\n"
+        "for item in progress_bar(range(9), display=False):\n"
+        "    value = item\n",
+        frame="end",
+    ),
+    Example(
         "a loop without a bar",
         "for item in range(9):\n"
         "    value = item\n",
@@ -181,7 +188,7 @@ def _fixed(context: Context, tree: Tree, node: ast.Call, paths: frozenset[str]) 
     rank = context.names["rank"]
     switch = "display" if paths <= BARS_TO_DISPLAY else "file"
     where = argument(node, None, switch)
-    if where is not None and context.asks_for_rank(where):
+    if where is not None and (context.asks_for_rank(where) or (isinstance(where, ast.Constant) and where.value is False)):
         return
     plain = where is None and tree in context.tree.trees and not any(k.arg is None for k in node.keywords)
     if plain and switch == "display":

@@ -41,6 +41,11 @@ EXAMPLES: tuple[Example, ...] = (
         frame="epoch",
     ),
     Example(
+        "an optimizer that is made with a number",
+        "torch.optim.SGD(model.parameters(), lr=0.05)\n",
+        frame="epoch",
+    ),
+    Example(
         "gradients that are clipped by a number",
         "loss = criterion(model(x), y)\n"
         "loss.backward()\n"
@@ -59,9 +64,10 @@ EXAMPLES: tuple[Example, ...] = (
     Example(
         "an optimizer's rate that comes from a package nobody has described",
         "import policies\n"
-        "optimizer = torch.optim.SGD(model.parameters(), lr=policies.rate())\n",
+        "other = torch.optim.SGD(model.parameters(), lr=policies.rate())\n",
         "import policies\n"
-        "optimizer = torch.optim.SGD(model.parameters(), lr=same_on_all_ranks(policies.rate()))\n",
+        "other = torch.optim.SGD(model.parameters(), lr=same_on_all_ranks(policies.rate()))\n",
+        frame="epoch",
     ),
     Example(
         "a learning rate, by an evaluation of which every rank makes all",
