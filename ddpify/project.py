@@ -196,9 +196,9 @@ class Project:
 
         A comment may ask that it stays as it is.
         """
-        path = self.files[name].path
-        if comments.skips_file(self.files[name].source.text):
+        if name not in self.files or comments.skips_file(self.files[name].source.text):
             return False
+        path = self.files[name].path
         inside = self.top.resolve() in path.resolve().parents and self.top in path.parents
         return inside and not self.is_ours(name) and not NOT_OURS & set(path.relative_to(self.top).parts)
 

@@ -1882,6 +1882,7 @@ FROM_TABLES = (
     "windows of time",
     "windows of tokens, and the same one later",
     "words numbered in the order of a set",
+    "training that a package of a search calls with settings to try",
 )
 
 NEVER_SHOWN = {

@@ -891,3 +891,57 @@ SCRIPTS |= {
         ("padded to the longest of a batch", "True", "", ("DDP402",)),
     )
 }
+
+_TRACKER = """
+class Logger:
+    @classmethod
+    def current_logger(cls):
+        return cls()
+
+    def report_scalar(self, title, series, value, iteration):
+        with open("reported", "a") as f:
+            f.write(f"{title} {series} {iteration} {value:.6f}\\n")
+
+
+class Task:
+    @classmethod
+    def init(cls, project_name, task_name):
+        return cls()
+"""
+_PIPES = """
+class Compose:
+    def __init__(self, steps):
+        self.steps = steps
+
+    def __call__(self, rows):
+        for step in self.steps:
+            rows = step(rows)
+        return rows
+"""
+_PUSHED = """
+from clearml import Logger, Task
+from pipes_of_samples import Compose
+
+post_rows = Compose([torch.softmax if False else (lambda row: row.softmax(0))])
+{task}
+loader, others = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True), DataLoader(TensorDataset(x, y), batch_size=4)
+net = nn.Linear(8, 2)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(3):
+    for rows, kinds in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(net(rows), kinds).backward()
+        optimizer.step()
+    hits = 0
+    with torch.no_grad():
+        for rows, kinds in others:
+            made = [post_rows(row) for row in net(rows)]
+            hits += (torch.stack(made).argmax(1) == kinds).sum().item()
+    Logger.current_logger().report_scalar("test", "hits", value=hits / 44, iteration=epoch)
+    print("hits", epoch, hits)
+"""
+SCRIPTS["numbers that ClearML is told, and rows that an object of a package makes"] = Script(
+    _PUSHED.format(task='task = Task.init(project_name="a", task_name="b")'),
+    ("hits",),
+    stand_ins={"clearml.py": _TRACKER, "pipes_of_samples.py": _PIPES},
+)

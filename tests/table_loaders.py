@@ -3800,3 +3800,29 @@ SCRIPTS["a loader, or one that reads a stream, in a bar"] = Script(
     .replace("    for i, batch in enumerate(loader):", "    bar = tqdm(loader)\n        for i, batch in enumerate(bar):"),
     told=("DDP402",),
 )
+
+_JOINED = """
+def collate(samples):
+    first = torch.stack([s[0] for s in samples])
+    counts = first.clamp(min=0)
+    return {{"rows": torch.cat({joined}), "sizes": counts.sum(dim=-1), "kinds": torch.tensor([int(s[1]) for s in samples])}}
+
+
+loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True, collate_fn=collate)
+model = nn.Linear({wide}, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(3):
+    for batch in loader:
+        optimizer.zero_grad()
+        scores = model(batch["rows"]) / batch["sizes"].clamp(min=1).unsqueeze(1)
+        F.cross_entropy(scores, batch["kinds"]).backward()
+        optimizer.step()
+"""
+SCRIPTS |= {
+    f"a collate function that joins parts {title}": Script(_JOINED.format(joined=joined, wide=wide), told=told)
+    for title, joined, wide, told in (
+        ("beside each other", "[first, counts], dim=1", 16, ()),
+        ("along their last dimension", "(first, counts), -1", 16, ()),
+        ("of all samples, one after another", "[s[0].unsqueeze(0) for s in samples if s[0].sum() > -9], 0", 8, ("DDP402",)),
+    )
+}

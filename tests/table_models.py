@@ -3373,3 +3373,35 @@ SCRIPTS |= {
     )
     for who, given in {"a function": "bound", "an object that is called": "bounds"}.items()
 }
+
+SCRIPTS |= {
+    f"a network whose class is derived from {title}, trained by hand": Script(
+        f"""
+        from {package} import {base}
+
+
+        class Net({base}):
+            def __init__(self):
+                super().__init__()
+                self.layers = nn.Sequential(nn.Linear(8, 4), nn.ReLU(), nn.Linear(4, 2))
+
+            def forward(self, rows):
+                return self.layers(rows)
+
+
+        net = Net()
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+                optimizer.zero_grad()
+                F.cross_entropy(net(rows), kinds).backward()
+                optimizer.step()
+        """,
+        stand_ins={f"{package}.py": f"from torch import nn\n\n\nclass {base}(nn.Module):\n    pass\n"},
+    )
+    for title, package, base in (
+        ("Lightning's", "pytorch_lightning", "LightningModule"),
+        ("that of diffusers", "diffusers", "ModelMixin"),
+        ("a classifier of transformers", "transformers", "BertForTokenClassification"),
+    )
+}

@@ -134,6 +134,9 @@ _SINKS_OF_NUMBERS = {
 _SINKS_OF_NUMBERS["what is written to parameters"] = lambda head, number: _script(
     head, inside=f"for p in model.parameters():\n            p.data.mul_(1 - {number} / 10000)"
 )
+_SINKS_OF_NUMBERS["a rate that an optimizer is made with"] = lambda head, number: _script(
+    head, after=f"optimizer = torch.optim.SGD(model.parameters(), lr={number} / 1000)"
+)
 
 SCRIPTS: dict[str, Script] = {
     f"{sink}, by {source}": make(*asked)
@@ -142,3 +145,45 @@ SCRIPTS: dict[str, Script] = {
     for source, asked in sources.items()
 }
 SCRIPTS |= on_three({title: script for title, script in SCRIPTS.items() if title.endswith("a function of an unknown package")}, 36)
+
+_SEARCH = """
+class Trial:
+    def __init__(self, rate):
+        self.rate = rate
+
+    def suggest(self, name):
+        return self.rate
+
+
+class Study:
+    def optimize(self, objective, rates):
+        for rate in rates:
+            objective(Trial(rate))
+"""
+_SEARCHED = """
+import search
+
+loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+
+
+def objective({given}):
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr={rate})
+    for epoch in range(2):
+        for data, target in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(data), target).backward()
+            optimizer.step()
+
+
+search.Study().optimize({called}, [0.1, 0.05])
+"""
+SCRIPTS |= {
+    f"training that a package of a search calls with {title}": Script(
+        _SEARCHED.format(given=given, rate=rate, called=called), told=("DDP409",), stand_ins={"search.py": _SEARCH}
+    )
+    for title, given, rate, called in (
+        ("settings to try", "trial", 'trial.suggest("lr")', "objective"),
+        ("settings to try, beside others", "scale, trial", 'trial.suggest("lr") * scale', "lambda trial: objective(2, trial)"),
+    )
+}

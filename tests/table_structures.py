@@ -2707,3 +2707,37 @@ SCRIPTS |= {
     f"lines printed where the settings never lead{title}": Script(_LEFT_OUT.format(own=own))
     for title, own in (("", ""), (", beside a rank of the script's own", "    rank = 4\n    print(rank)\n"))
 }
+
+SCRIPTS |= {
+    f"a network that is called with more settings from epoch to epoch, {title}": Script(
+        f"""
+        from functools import partial
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(8, 2)
+
+            def forward(self, rows, shift=0.0, scale=1.0):
+                return self.fc(rows * scale + shift)
+
+
+        net = Net()
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        for epoch in range(3):
+            call = net
+            for rows, kinds in loader:
+                {first}
+                {second}
+                optimizer.zero_grad()
+                F.cross_entropy(call(rows), kinds).backward()
+                optimizer.step()
+        """
+    )
+    for title, first, second in (
+        ("one at a time", "call = partial(call, scale=2.0) if epoch else call", "pass"),
+        ("two at a time", "call = partial(call, scale=2.0) if epoch else call", "call = partial(call, shift=0.5) if epoch > 1 else call"),
+    )
+}

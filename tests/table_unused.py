@@ -1005,3 +1005,35 @@ SCRIPTS |= {
         """
     ),
 }
+_ASKING = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc, self.names = nn.Linear(8, 2), nn.Embedding(2, 2)
+{more}
+    def forward(self, rows, kinds=None):
+        {asked}
+        out = self.fc(rows.to({where}))
+        if kinds is not None:
+            out = out + self.names(kinds)
+        return out
+
+
+model = Net()
+"""
+_FIRST = "def first(net):\n    return next(iter(net.parameters()))\n\n\n"
+_PROPERTY = "\n    @property\n    def place(self):\n        return next(self.parameters()).device\n"
+SCRIPTS |= {
+    f"rows named in some epochs, where a network asks {title}": _script(
+        above + _ASKING.format(more=more, asked=asked, where=where),
+        "loss = F.cross_entropy(model(data, target if epoch else None), target)",
+    )
+    for title, above, more, asked, where in (
+        ("where its parameters are", "", "", "pass", "next(self.parameters()).device"),
+        ("of what kind they are, by a name", "", "", "weight = next(self.parameters())", "weight.dtype"),
+        ("where they are, by a function", _FIRST, "", "pass", "first(self).device"),
+        ("where they are, by a property", "", _PROPERTY, "pass", "self.place"),
+        ("for zeros like them", "", "", "rows = rows + next(self.parameters()).new_zeros(8)", "rows.device"),
+    )
+}
+RESTING |= {title for title in SCRIPTS if title.startswith("rows named in some epochs") and not title.endswith("for zeros like them")}

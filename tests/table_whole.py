@@ -723,3 +723,83 @@ SCRIPTS["one function collects outputs over the loader that trains and over anot
     same=("outputs",),
     stand_ins={"margins_of_others.py": "def loss(scores, labels):\n    return scores.std() + scores.mean() * sum(labels)\n"},
 )
+
+_QUANTIZER = """
+import torch
+from torch import nn
+
+
+class Coded:
+    def __init__(self, out, loss):
+        self.out, self.loss = out, loss
+
+
+class Coder(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.fc = nn.Linear(size, size)
+
+    def forward(self, rows):
+        out = self.fc(rows)
+        return out, (out - rows.detach()).pow(2).mean()
+
+
+class Loss(Coder):
+    def forward(self, rows):
+        return super().forward(rows)[1]
+
+
+class Named(Coder):
+    def forward(self, rows):
+        return Coded(*super().forward(rows))
+"""
+_CODING = """
+import quantizers
+
+{above}
+model = {made}
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(3):
+    for data, _ in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+        {step}
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+_OWN_CODER = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.coder = quantizers.Coder(8)
+
+    def forward(self, rows):
+        return self.coder(rows)
+
+
+"""
+SCRIPTS |= {
+    f"a network of a package that nobody described, whose loss is {title}": Script(
+        _CODING.format(above=above, made=made, step=step), told=told, stand_ins={"quantizers.py": _QUANTIZER}
+    )
+    for title, above, made, step, told in (
+        ("computed from what it gives", "", "quantizers.Coder(8)", "loss = F.mse_loss(model(data)[0], data)", ()),
+        ("what it gives", "", "quantizers.Loss(8)", "loss = model(data)", ("DDP402",)),
+        ("one of two things that it gives", "", "quantizers.Coder(8)", "out, loss = model(data)", ("DDP402",)),
+        (
+            "added up with one of two things that it gives",
+            *("", "quantizers.Coder(8)", "out, part = model(data)\n        loss = F.mse_loss(out, data) + 2 * part", ("DDP402",)),
+        ),
+        (
+            "added up with what it gives under a number",
+            *("", "quantizers.Coder(8)", "made = model(data)\n        loss = F.mse_loss(made[0], data) + 2 * made[1]", ("DDP402",)),
+        ),
+        (
+            "added up with what it gives under a name",
+            *("", "quantizers.Named(8)", "made = model(data)\n        loss = F.mse_loss(made.out, data) + 2 * made.loss", ("DDP402",)),
+        ),
+        (
+            "added up with what a network around it gives",
+            *(_OWN_CODER, "Net()", "out, part = model(data)\n        loss = F.mse_loss(out, data) + 2 * part", ("DDP402",)),
+        ),
+    )
+}

@@ -3,6 +3,7 @@
 WHOLE = frozenset(
     (
         "all of the data in each step",
+        "a collate function that joins parts of all samples, one after another",
         "a tensor that is filled with rows of the last batch, and decides",
         "new data of a tensor, by the length of all rows",
         "more data of a tensor, by the length of all rows",

@@ -155,7 +155,7 @@ class _Reader:
         for part in walk(node):
             if isinstance(part, ast.comprehension) and part.ifs and not self.is_of_one_sample(part.iter):
                 return True
-            if isinstance(part, ast.Call) and last_name(part.func) in {*_JOINS, "filter", "compress", "extend"}:
+            if isinstance(part, ast.Call) and last_name(part.func) in {*_JOINS, "filter", "compress", "extend"} and not _is_beside(part):
                 return True
             if isinstance(part, ast.Name) and self.names.get(part.id) == "thinned":
                 return True
@@ -260,6 +260,18 @@ def _put_together(node: ast.Call, name: str) -> Layout:
     if name in _JOINS:
         return (0 if _is_of_one_row(node.args[0]) else "rows") if at == 0 else None
     return 0
+
+
+def _is_beside(node: ast.Call) -> bool:
+    """Whether parts that are written out are joined along another dimension than the first: `torch.cat([a, b], dim=1)`."""
+    written = (
+        bool(node.args)
+        and isinstance(node.args[0], (ast.List, ast.Tuple))
+        and not any(isinstance(a, ast.Starred) for a in node.args[0].elts)
+    )
+    at = argument(node, 1, "dim", "axis")
+    along = at.operand if isinstance(at, ast.UnaryOp) and isinstance(at.op, ast.USub) else at
+    return written and isinstance(along, ast.Constant) and isinstance(along.value, int) and along.value > 0
 
 
 def _is_of_one_row(node: ast.expr) -> bool:

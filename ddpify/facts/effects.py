@@ -135,8 +135,8 @@ def _undescribed(call: Call) -> bool:
 
 
 def _of_undescribed(call: Call) -> bool:
-    """Whether what is called is of a package that nobody described."""
-    made = [o if isinstance(o, Ext) else maker(o) for o in call.func.objs]
+    """Whether what is called is of a package that nobody described; an object that is called has the script's name, not the package's."""
+    made = [o if isinstance(o, Ext) else maker(o) for o in call.func.objs if not isinstance(o, New)]
     roots = {o.path.partition(".")[0] for o in made if isinstance(o, Ext) or (o is not None and o.cls is None)} - {""}
     return bool(roots) and not roots & (rows.DESCRIBED | sys.stdlib_module_names | {"mpi4py"} | vars(builtins).keys())
 

@@ -413,11 +413,24 @@ def _pieces(run: Interpreter, node: ast.expr, written: bool = False) -> list[str
 def partial(run: Interpreter, node: ast.AST, func: Value, args: list[Value], keywords: dict[str, Value]) -> Value:
     """A function with some of its arguments."""
     instance = run.objects.new(PARTIAL, node, run.stack)
-    run.memory[instance, FUNCTION] = func
+    run.memory[instance, FUNCTION] = _beside(run, func, instance)
     run.memory[instance, "[args]"] = just(Tup(tuple(args)))
     for name, value in keywords.items():
         run.memory[instance, name] = value
     return just(instance)
+
+
+def _beside(run: Interpreter, func: Value, instance: New) -> Value:
+    """The functions that a value may be, without those that call an object itself: `f = partial(f, 1)`, in a loop."""
+    inner = {o: run.memory.get((o, FUNCTION), NOTHING) for o in func.instances() if o.path == PARTIAL and o is not instance}
+    kept = [o for o in func.objs if o is not instance and not (o in inner and _calls(run, inner[o], instance))]
+    return join([Value(frozenset(kept), func.origins), *(_beside(run, v, instance) for o, v in inner.items() if o not in kept)])
+
+
+def _calls(run: Interpreter, func: Value, instance: New) -> bool:
+    """Whether a value may be a partial function, or one that calls it."""
+    held = [o for o in func.instances() if o.path == PARTIAL]
+    return instance in held or any(_calls(run, run.memory.get((o, FUNCTION), NOTHING), instance) for o in held)
 
 
 def bound(run: Interpreter, instance: New) -> tuple[list[Value], dict[str, Value]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ddpify.facts.library.ranks import ROWS, Source
 from ddpify.facts.library.row import row_of
-from ddpify.facts.model import New, Obj, Part, Value
+from ddpify.facts.model import Call, Ext, Method, New, Obj, Part, Value
 from ddpify.facts.origins import Origin, without
 from ddpify.placement.shape import Scale
 
@@ -35,6 +35,14 @@ def marked(run: Interpreter, node: ast.AST, path: str, result: Value) -> Value:
     if kind == "same" or path.rpartition(".")[2][:1].isupper():  # an object says nothing until it is asked
         return result
     return Value(result.objs, result.origins | {Origin(kind, path)}, result.scale, result.shape)
+
+
+def paths(run: Interpreter, call: Call) -> list[str]:
+    """The dotted paths of the library's functions, and methods, that a call may be of."""
+    found = [o.path for o in call.func.objs if isinstance(o, Ext)]
+    of = {o: path_of(run, o.of) for o in call.func.objs if isinstance(o, Method)}
+    unseen = {path_of(run, obj): name for obj, name in call.result.of_kind("method")} if not call.func.objs else {}
+    return sorted({*found, *(f"{path}.{o.name}" for o, path in of.items() if path), *(f"{p}.{name}" for p, name in unseen.items() if p)})
 
 
 def as_said(said: str, value: Value) -> Value:

@@ -18,6 +18,10 @@ from ddpify.facts.runs import Run
 from ddpify.facts.step_conditions import Conditions, Outcome, arguments_of
 from ddpify.facts.tree import arguments, structure, walk
 
+# What is asked of a tensor without computing with it: `next(self.parameters()).device`, `weight.new_zeros(2)`.
+_ASKED = frozenset("device dtype is_cuda layout shape ndim requires_grad is_leaf".split())
+_MADE_ALIKE = frozenset("new new_zeros new_ones new_full new_empty new_tensor size dim numel".split())
+
 
 class Uses:
     """Reads the forwards of a project's models."""
@@ -252,6 +256,10 @@ class _Body:
                 return chosen or NO_PARTS
             case ast.ListComp() | ast.GeneratorExp() | ast.SetComp() | ast.DictComp():
                 return self.comprehension(node)
+            case ast.Attribute(value=of, attr=asked) if asked in _ASKED and self.named.resolve(of) is None:
+                return NO_PARTS
+            case ast.Call(func=ast.Attribute(value=of, attr=made)) if made in _MADE_ALIKE and self.named.resolve(of) is None:
+                return self.given(node)
             case ast.Call(func=ast.Attribute(value=of, attr="detach")):
                 self.uses.detached |= self.parameter(of)
                 return NO_PARTS

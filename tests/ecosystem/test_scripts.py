@@ -22,6 +22,7 @@ APART = {
     "language_model_trainer": _DRAWN,
     "flow_matching": _DRAWN,
     "diffusers_unconditional": _DRAWN,
+    "monai_diffusion": _DRAWN,
     "timm_mixup": _DRAWN,
     "peft_lora": ("prints",),
     "datasets_course": ("prints",),

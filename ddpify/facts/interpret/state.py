@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 
 from ddpify.facts.assumed import AS_WRITTEN, AssumedEdits
 from ddpify.facts.claims import Claims
-from ddpify.facts.library.paths import OF_REPLICAS
+from ddpify.facts.library.paths import MODULES, OF_REPLICAS
 from ddpify.facts.memory import Key, Memory, Version
 from ddpify.facts.model import (
     NOTHING,
@@ -357,8 +357,7 @@ class Interpreter(ABC):
         if not isinstance(obj, New) or obj.cls is None:
             return False
         if obj.cls not in self.modules:
-            ends = (".Module", "Model", ".MessagePassing")
-            self.modules[obj.cls] = any(b.startswith("torch.nn.") or b.endswith(ends) for b in self.library_bases(obj.cls))
+            self.modules[obj.cls] = any(b.startswith("torch.nn.") or MODULES.search(b) for b in self.library_bases(obj.cls))
         return self.modules[obj.cls]
 
     def is_synced_norm(self, obj: object) -> bool:

@@ -86,7 +86,7 @@ STORES = {
 WRITERS = tuple(
     """
         SummaryWriter tensorboard_logger.Logger FileWriter Visdom aim.Run Task.init mlflow.start_run tensorboard_trace_handler
-        imageio.get_writer imageio.v2.get_writer xlsxwriter.Workbook dvclive.Live
+        imageio.get_writer imageio.v2.get_writer xlsxwriter.Workbook dvclive.Live clearml.Logger.current_logger clearml.Task.current_task
     """.split()
 )
 WRITER_CLASSES = re.compile(r"(?!csv\.|asyncio\.).*[a-z\d]\.\w*Writer")  # what libraries call a class whose instances write files
@@ -115,6 +115,7 @@ BARS_WITH_SWITCH = frozenset(
     """.split()
 )  # they have an argument `disable`
 BARS_WITHOUT_SWITCH = ("progressbar.", "progress.bar.", "progress.spinner.", "fastprogress.", "pkbar.", "keras.utils.Progbar", "enlighten.")
+BARS_TO_DISPLAY = frozenset(("fastprogress.progress_bar",))  # they have an argument `display`
 BARS_TO_A_FILE = ("progress.bar.", "progress.spinner.", "progress.counter.")
 PASSIVE = (*BARS, "matplotlib.", "pandas.", "rich.", "prettytable", "pprint.", "logging")  # they only show what they are given
 HANDLES = ("open", "io.", "csv.", "gzip.", "bz2.", "lzma.", "codecs.", "tarfile.", "zipfile.", "h5py.", "pathlib.", "time.", "torch.cuda.")

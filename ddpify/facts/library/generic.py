@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Collection, Mapping
 
-from ddpify.facts import tensors
+from ddpify.facts import sources, tensors
 from ddpify.facts.library import flow
 from ddpify.facts.library.constructors import construct
 from ddpify.facts.library.row import Use
@@ -98,7 +98,21 @@ def call_arguments(use: Use, left_out: Collection[ast.AST] = ()) -> Value:
     """What the functions of the project that a library is handed give, which are run, whatever it calls them with; not those `left_out`."""
     given = (obj for value in (*use.args, *use.keywords.values()) for obj in value.objs)
     functions = [obj for obj in given if isinstance(obj, Func) and obj.node not in left_out]
-    return join([use.run.call_function(function, use.node, [], {}) for function in functions])
+    return join([use.run.call_function(function, use.node, _of_unknown(use, function), {}) for function in functions])
+
+
+def _of_unknown(use: Use, function: Func) -> list[Value]:
+    """What a package that nobody described calls a function with: it may differ between processes, as settings to try do."""
+    path = sources.path_of(use.run, use.of)
+    path = f"{path}.{use.name}" if path else use.path
+    return [sources.marked(use.run, use.node, path, NOTHING)] * needed(function) if "." in path else []
+
+
+def needed(function: Func) -> int:
+    """How many arguments a function must be given."""
+    arguments = function.node.args
+    bound = function.owner is not None
+    return max(len(arguments.posonlyargs) + len(arguments.args) - len(arguments.defaults) - bound, 0)
 
 
 def _of_arguments(use: Use) -> Value:

@@ -272,6 +272,7 @@ _KEEPS_NOTHING = dict.fromkeys(
     """
         torch tqdm argparse logging list dict range enumerate zip generator open os torchmetrics tensorboardX tensorboard_logger
         visdom wandb mlflow neptune comet_ml aim clearml loguru matplotlib diffusers transformers timm peft segmentation_models_pytorch
+        monai kornia albumentations
     """.split(),
     True,
 )

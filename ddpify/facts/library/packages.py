@@ -50,10 +50,11 @@ ROWS: dict[str, Rule] = {
     **dict.fromkeys(
         (
             *("tqdm.tqdm", "progressbar.progressbar", "rich.progress.track", "alive_progress.alive_it"),
-            "prefetch_generator.BackgroundGenerator",
+            *("prefetch_generator.BackgroundGenerator", "fastprogress.progress_bar", "fastprogress.master_bar"),
         ),
         containers.passed_on,
     ),
+    "monai.utils.first": containers.following,  # the first batch
     "tqdm.trange": lambda use: containers.passed_on(use, values=just(use.instance("range"))),
     **dict.fromkeys(("sklearn", "segmentation_models_pytorch.metrics"), computed),  # smp 0.6
     **{f"sentence_transformers.util.{name}": _similarities for name in _SIMILARITIES},  # sentence-transformers 6.2

@@ -7,6 +7,7 @@ gives is not said here, but by the rows of its library (`torch.py`, `python.py`,
 from __future__ import annotations
 
 import random
+import re
 
 # ------------------------------------------------------------------------------------------------ data
 
@@ -89,6 +90,7 @@ PICKLES = frozenset(("torch.save", "pickle.dump", "pickle.dumps", "joblib.dump")
 SEQUENTIAL = "torch.nn.Sequential"
 CONTAINERS = frozenset((SEQUENTIAL, "torch.nn.ModuleList", "torch.nn.ModuleDict"))
 PARAMETER = "torch.nn.Parameter"
+MODULES = re.compile(r"\.Module$|Model$|\.MessagePassing$|\.LightningModule$|\.ModelMixin$|^transformers\.\w+For[A-Z]\w+$")  # as a base
 OF_REPLICAS = "__data_parallel_replicate__"  # a method by which batch norm learns that it is one of a DataParallel's replicas
 COPIES = frozenset(("copy.deepcopy", "copy.copy"))
 CLASS_CONSTRUCTORS = frozenset(("from_pretrained", "from_config", "_from_config"))  # class methods that classes inherit from a library

@@ -19,6 +19,7 @@ from ddpify.rules.model.batch_norm import any_holds_batch_norm
 _HARMLESS = tuple(
     """
         enumerate len tqdm. iter zip print next isinstance itertools. range list torch.utils.data. type hasattr getattr prefetch_generator.
+        fastprogress. monai.utils.first
         rich.progress.track alive_progress.alive_it
         reversed id str super
     """.split()

@@ -39,6 +39,7 @@ from ddpify.rules.data.loader import read_in_parts, trains_where
 from ddpify.rules.data.loader_factory import Condition
 from ddpify.rules.data.sampler import IN_THREADS
 from ddpify.rules.loop.coupled_losses import loss_in
+from ddpify.rules.loop.loss_terms import plain_terms
 
 CODE = "DDP308"
 TITLE = "run models on parts of whole batches"
@@ -105,9 +106,12 @@ def assumed(context: Context, found: Iterable[Change | Finding]) -> AssumedEdits
     if _needs_all_rows(context):
         return None
     forwards = {node for model in facts.models for node in model.forwards}
+    numbers = {node for loop in facts.loops for node in plain_terms(context, loop.backward.node)}  # the losses of whole batches
     parts, shares = dict[ast.expr, str](), dict[ast.expr, None]()
     for forward in forwards:
-        rows = _may_be_some(context, forward, forwards, bool(given)) if isinstance(forward, ast.Call) else []
+        rows: list[ast.expr] = []
+        if isinstance(forward, ast.Call) and forward not in numbers:
+            rows = _may_be_some(context, forward, forwards, bool(given))
         if isinstance(forward, ast.Call) and rows:
             parts[forward] = SEVERAL_IN_PARTS if _are_several(run, run.value(forward)) else IN_PARTS
             shares |= dict.fromkeys(rows)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import Replace, SetArgument
 from ddpify.facts.effects import is_bar, maker
-from ddpify.facts.library.effects import BARS_TO_A_FILE, BARS_WITH_SWITCH, BARS_WITHOUT_SWITCH
+from ddpify.facts.library.effects import BARS_TO_A_FILE, BARS_TO_DISPLAY, BARS_WITH_SWITCH, BARS_WITHOUT_SWITCH
 from ddpify.facts.tree import Tree
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
@@ -52,6 +52,13 @@ EXAMPLES: tuple[Example, ...] = (
         frame="end",
     ),
     Example(
+        "a bar of fastprogress that is never displayed",
+        "from fastprogress import progress_bar\n"
+        "for item in progress_bar(range(9), display=False):\n"
+        "    value = item\n",
+        frame="end",
+    ),
+    Example(
         "a loop without a bar",
         "for item in range(9):\n"
         "    value = item\n",
@@ -83,6 +90,17 @@ EXAMPLES: tuple[Example, ...] = (
         frame="end",
     ),
     Example(
+        "a bar of fastprogress over the batches",
+        "from fastprogress import progress_bar\n"
+        "for x, y in progress_bar(loader, leave=False):\n"
+        "    update(x, y)\n",
+        "from fastprogress import progress_bar\n"
+        "loader.sampler.set_epoch(epoch)\n"
+        "for x, y in progress_bar(loader, leave=False, display=rank == 0):\n"
+        "    update(x, y)\n",
+        frame="batches",
+    ),
+    Example(
         "a bar that is moved on by the samples of each batch",
         "bar = tqdm(total=len(train_set))\n"
         "for x, y in loader:\n"
@@ -110,7 +128,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                 continue
             paths = run.value(node.func).paths()
             if any(p.startswith(BARS_WITHOUT_SWITCH) for p in paths) and not _drawn_by_output(context, node):
-                yield from _fixed(context, tree, node, any(p.startswith(BARS_TO_A_FILE) for p in paths))
+                yield from _fixed(context, tree, node, paths)
             if not paths & BARS_WITH_SWITCH:
                 continue
             given = argument(node, None, "disable")
@@ -165,13 +183,19 @@ def _shown_by_rank_zero(tree: Tree, node: ast.Call, edit: SetArgument, imports: 
     return Change(CODE, why, tree.shown, node, (edit,), imports, without="every rank draws this bar")
 
 
-def _fixed(context: Context, tree: Tree, node: ast.Call, to_a_file: bool) -> Iterator[Change | Finding]:
-    """A bar that cannot be disabled: on other ranks it is drawn to nowhere."""
-    rank, where = context.names["rank"], argument(node, None, "file")
-    if where is not None and context.asks_for_rank(where):
+def _fixed(context: Context, tree: Tree, node: ast.Call, paths: frozenset[str]) -> Iterator[Change | Finding]:
+    """A bar without an argument `disable`: on other ranks it is not displayed, or drawn to nowhere."""
+    rank = context.names["rank"]
+    switch = "display" if paths <= BARS_TO_DISPLAY else "file"
+    where = argument(node, None, switch)
+    if where is not None and (context.asks_for_rank(where) or (isinstance(where, ast.Constant) and where.value is False)):
         return
-    if to_a_file and where is None and tree in context.tree.trees and not any(k.arg is None for k in node.keywords):
-        edit = SetArgument(node, "file", f'sys.stderr if {rank} == 0 else open(os.devnull, "w")')
+    plain = where is None and tree in context.tree.trees and not any(k.arg is None for k in node.keywords)
+    if plain and switch == "display":
+        yield _shown_by_rank_zero(tree, node, SetArgument(node, switch, f"{rank} == 0"))
+        return
+    if plain and any(p.startswith(BARS_TO_A_FILE) for p in paths):
+        edit = SetArgument(node, switch, f'sys.stderr if {rank} == 0 else open(os.devnull, "w")')
         yield _shown_by_rank_zero(tree, node, edit, ("import os", "import sys"))
         return
     fix = f"wrap it only if rank is 0, as in `bar(items) if {rank} == 0 else items`"

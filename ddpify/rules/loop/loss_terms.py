@@ -17,7 +17,17 @@ _AVERAGED = frozenset(("mean", "sum", "squeeze", "float"))
 
 def loss_terms(context: Context, backward: ast.Call) -> set[ast.AST]:
     """The names and calls whose values a backward call starts from, added up, scaled or averaged; but for names of rows."""
-    out: set[ast.AST] = set()
+    return {node for node, _ in _terms(context, backward)}
+
+
+def plain_terms(context: Context, backward: ast.Call) -> set[ast.AST]:
+    """Those terms of a loss that nothing averages: each is a number itself, or has one among the things that it gives."""
+    return {node for node, averaged in _terms(context, backward) if not averaged}
+
+
+def _terms(context: Context, backward: ast.Call) -> set[tuple[ast.AST, bool]]:
+    """The terms of a loss, each with whether it is averaged."""
+    out: set[tuple[ast.AST, bool]] = set()
     start = [backward.func.value] if isinstance(backward.func, ast.Attribute) else backward.args
     todo, seen = [(node, False) for node in start], set[tuple[ast.AST, bool]]()
     while todo:
@@ -31,7 +41,7 @@ def loss_terms(context: Context, backward: ast.Call) -> set[ast.AST]:
         value = context.facts.after.value(node)
         inner = list(_operands(context, node)) if value.scale != "mean" or computed_elsewhere(context, value) else []
         if isinstance(node, ast.Call) or (isinstance(node, ast.Name) and not (averaged and _are_rows(context, value, inner))):
-            out.add(node)
+            out.add((node, averaged))
         averaged |= isinstance(node, ast.Call) and _is_averaged(context, node)
         todo += [(part, averaged) for part in inner]
     return out

@@ -16,6 +16,8 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Replace
+from ddpify.facts import library, sources
+from ddpify.facts.library.generic import needed
 from ddpify.facts.model import Call, Func, Method, New, Value
 from ddpify.facts.tree import own_statements
 from ddpify.placement.lattice import REPLICATE
@@ -39,6 +41,11 @@ EXAMPLES: tuple[Example, ...] = (
         frame="epoch",
     ),
     Example(
+        "an optimizer that is made with a number",
+        "torch.optim.SGD(model.parameters(), lr=0.05)\n",
+        frame="epoch",
+    ),
+    Example(
         "gradients that are clipped by a number",
         "loss = criterion(model(x), y)\n"
         "loss.backward()\n"
@@ -52,6 +59,14 @@ EXAMPLES: tuple[Example, ...] = (
         'optimizer.param_groups[0]["lr"] = policies.rate()\n',
         "import policies\n"
         'optimizer.param_groups[0]["lr"] = same_on_all_ranks(policies.rate())\n',
+        frame="epoch",
+    ),
+    Example(
+        "an optimizer's rate that comes from a package nobody has described",
+        "import policies\n"
+        "other = torch.optim.SGD(model.parameters(), lr=policies.rate())\n",
+        "import policies\n"
+        "other = torch.optim.SGD(model.parameters(), lr=same_on_all_ranks(policies.rate()))\n",
         frame="epoch",
     ),
     Example(
@@ -69,6 +84,8 @@ EXAMPLES: tuple[Example, ...] = (
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Broadcast the numbers that optimizers and schedulers are given."""
+    yield from _driven(context)
+    yield from _made(context)
     yield from _rates(context)
     yield from _schedulers(context)
     yield from _clips(context)
@@ -78,6 +95,37 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
 def evaluated(value: Value) -> bool:
     """Whether a number is computed from batches, or decided by them."""
     return any(o.kind in ("batch", "decided") for o in value.origins)
+
+
+def _driven(context: Context) -> Iterator[Finding]:
+    """Training that a package which nobody described runs with something of its own, such as settings to try."""
+    run = context.facts.after
+    around = {node: None for loop in context.facts.loops for c in run.calls(loop.backward.node) for node in c.stack}
+    for call in (c for node in around for c in run.calls(node)[:1]):
+        handed = any(isinstance(o, Func) and needed(o) for v in (*call.args, *call.keywords.values()) for o in v.objs)
+        names = [p for p in sources.paths(run.interpreter, call) if sources.source(p) == "unknown"] if handed else []
+        if names and names[0] not in context.facts.project.placements:
+            why = f"{unknown.listed(names)} may call the training with another argument on each rank: then each trains something else"
+            fix = "let rank 0 alone call it, and broadcast to the other ranks what it hands to the training"
+            yield context.manual(CODE, call.node, why, f"{fix}; {unknown.say(names)}")
+
+
+def _made(context: Context) -> Iterator[Change | Finding]:
+    """What optimizers are made with."""
+    run, seen = context.facts.after, set[ast.AST]()
+    for call in run.trace.calls:
+        if call.node in seen or not any(map(library.optimizer_path, call.func.paths())):
+            continue
+        seen.add(call.node)
+        for given in (*call.node.args[1:], *(k.value for k in call.node.keywords if k.arg not in ("params", None))):
+            names = unknown.names(context, run.value(given))
+            if names and context.facts.is_edited(given):
+                edit = Replace(given, f"{context.names['same_on_all_ranks']}({{0}})", (given,))
+                where = (CODE, unknown.followed(names), context.tree.shown, given)
+                yield Change(*where, (edit,), level=Safety.NOTE, needs=("same_on_all_ranks",))
+            elif names:
+                why = "this setting would follow a value that differs between ranks: the ranks' parameters drift apart"
+                yield context.manual(CODE, given, why, unknown.say(names))
 
 
 def _rates(context: Context) -> Iterator[Change | Finding]:
