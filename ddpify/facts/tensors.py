@@ -191,7 +191,6 @@ def function(
     origins |= drawn_inside(run, args) | uniform.repeats(name, node, [*args, *_in_lists(run, args)])
     if name not in (*_MAKES, "repeat") and all(map(_is_plain, (*args, *keywords.values()))):
         return Value(frozenset(), _still_of(name, origins))
-    args = _with_scores(name, args)
     operands, named = given(run, args, keywords)
     if uneven([*args, *keywords.values()]):
         return Value(frozenset(), origins, "other")
@@ -240,8 +239,13 @@ def _of_single_rows(name: str, node: ast.AST) -> bool:
 
 
 def _is_of_unknown_rows(found: Result, args: Iterable[Value]) -> bool:
-    """Whether a loss is computed of what comes from a batch, of which it is not known whether it is rows of it."""
-    given = [v for v in args if v.of_kind("batch")]
+    """Whether something is computed of what comes from a batch, of which it is not known whether it is rows of it.
+
+    What networks make of a batch is tensors; of other things, as names and numbers of it, only losses are asked about.
+    """
+    given = [v for v in args if v.of_kind("batch") and not v.of_kind("whole")]
+    if any(v.scale is None and not v.objs and v.of_kind("forward") for v in given):
+        return found.scale != "count"
     return found.scale in ("mean", "sum", "weighted") and bool(given) and all(v.scale is None for v in given)
 
 
@@ -289,14 +293,6 @@ def _still_places(name: str, operands: list[Argument]) -> bool:
     if name not in _IN_PLACE or all(o.literal != PLACES for o in operands):
         return False
     return None not in others if name == "add" else name != "mul" or others.isdisjoint(ROWS)
-
-
-def _with_scores(name: str, args: list[Value]) -> list[Value]:
-    """What a loss compares: what a network gives for a batch is its rows, where these were not followed through what was made for it."""
-    scores = args[0] if args and name in BY_WEIGHT else NOTHING
-    if scores.scale is not None or not (scores.of_kind("forward") and scores.of_kind("batch")) or scores.of_kind("whole"):
-        return args
-    return [Value(scores.objs, scores.origins, "sample", Shape(Base(scores), sure=False)), *args[1:]]
 
 
 def _size(run: Interpreter, rows: Value, size: Value, operand: Argument) -> Argument:
@@ -402,7 +398,7 @@ def module(
     name = instance.path.rpartition(".")[2]
     if name not in rows.MODULES or not instance.path.startswith(("torch.nn.", "einops.layers.torch.")):
         return None
-    args = _with_scores(name, args if name == "Identity" else [*map(as_tensor, args[:1]), *args[1:]])
+    args = args if name == "Identity" else [*map(as_tensor, args[:1]), *args[1:]]
     operands, named = given(run, args, keywords)
     if uneven([*args, *keywords.values()]):
         return Value(frozenset(), origins, "other")
