@@ -873,4 +873,7 @@ for epoch in range(2):
         loss.backward()
         sgd.step()
 """
-SCRIPTS["noise that goes against the model, made anew for each batch and sharpened in a loop"] = Script(_ADVERSARIAL)
+SCRIPTS["noise that goes against the model, made anew for each batch and sharpened in a loop"] = Script(_ADVERSARIAL, apart=("trajectory",))
+SCRIPTS["what goes against the model, made of each batch and sharpened in a loop"] = Script(
+    _ADVERSARIAL.replace("torch.rand(rows.shape).sub(0.5)", "torch.sin(rows * 5)")
+)

@@ -2729,7 +2729,7 @@ class Net(nn.Module):
 
 net = Net()
 sgd = torch.optim.SGD(net.parameters(), lr=0.1)
-for epoch in range(2):
+for epoch in range(4):
     for batch in DataLoader(Rows(), batch_size=8, shuffle=True):
         kinds = batch["kinds"]
         batch = {{name: rows * 2 for name, rows in batch.items() if name in ("left", "right")}}
@@ -2750,11 +2750,17 @@ SCRIPTS |= {
 }
 
 _LOADED = """
+class Body(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList([nn.Linear(8, 6), nn.Tanh()])
+
+
 class Net(nn.Module):
     def __init__(self, small=False):
         super().__init__()
         if small == False:
-            self.body = nn.Sequential(nn.Linear(8, 6), nn.Tanh())
+            self.body = Body()
         elif small == True:
             whole = Net(small=False)
             whole = nn.DataParallel(whole)
@@ -2762,7 +2768,9 @@ class Net(nn.Module):
         self.head = nn.Linear(6, 2)
 
     def forward(self, rows):
-        return self.head(self.body(rows))
+        for block in self.body.blocks:
+            rows = block(rows)
+        return self.head(rows)
 
 
 parser = argparse.ArgumentParser()

@@ -15,7 +15,7 @@ from ddpify.facts.library import containers, flow, modes, paths, torch_geometric
 from ddpify.facts.library.constructors import construct
 from ddpify.facts.library.generic import call_arguments
 from ddpify.facts.library.row import Rule, Use, row_of
-from ddpify.facts.library.tensor_methods import FOLLOWED, REPEATING, call_tensor
+from ddpify.facts.library.tensor_methods import REPEATING, call_tensor
 from ddpify.facts.library.torch import drawn_of_size
 from ddpify.facts.model import NOTHING, Call, Func, Lit, Method, New, Obj, Part, Tup, Value, join, just, origins_of, outermost
 from ddpify.facts.origins import Origin, only, without
@@ -291,7 +291,7 @@ def call_method(run: Interpreter, event: Call, method: Method, args: list[Value]
     for rule in (of_class.get(name), _OF_ANY.get(name, of_class.get(""))):
         if rule is not None and (result := rule(use)) is not None:
             return result
-    if isinstance(obj, Part) and name in FOLLOWED and _is_tensor(use):
+    if isinstance(obj, Part) and name in tensors.KNOWN and _is_tensor(use):
         return call_tensor(run, event, args, keywords)
     return _unknown(use)
 

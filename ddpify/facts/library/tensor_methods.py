@@ -145,7 +145,6 @@ _OF_TENSORS: dict[str, Rule] = {
     **dict.fromkeys("dim ndimension element_size data_ptr get_device stride".split(), _agreed),
     **dict.fromkeys(tensors.INTO_CELLS, _into_cells),
 }
-FOLLOWED = tensors.KNOWN | {*_OF_ANYTHING, *_OF_TENSORS}
 _SIZING = frozenset("repeat expand tile new_zeros new_ones new_full new_empty repeat_interleave".split())
 REPEATING = frozenset(("repeat", "expand", "tile"))
 
