@@ -2808,3 +2808,35 @@ for epoch in range(2):
         loss.backward()
         sgd.step()
 """)
+SCRIPTS["what a layer adds that is the same for all samples, cut to their length"] = Script("""
+class Places(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoding = torch.sin(torch.arange(40.0)).view(10, 4)
+
+    def forward(self, words):
+        rows, length = words.size()
+        return self.encoding[:length, :]
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words, self.places = nn.Embedding(9, 4), Places()
+        self.drop, self.fc = nn.Dropout(0.0), nn.Linear(4, 2)
+
+    def forward(self, words):
+        known = self.words(words)
+        added = self.places(words)
+        return self.fc(self.drop(known + added).mean(1))
+
+
+net = Net()
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(2):
+    for words, kinds in DataLoader(TensorDataset((x * 4 + 4).long(), y), batch_size=4, shuffle=True):
+        loss = F.cross_entropy(net(words), kinds)
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+""")

@@ -250,13 +250,8 @@ def _of_single_rows(name: str, node: ast.AST) -> bool:
 
 
 def _is_of_unknown_rows(found: Result, args: Iterable[Value]) -> bool:
-    """Whether something is computed of what comes from a batch, of which it is not known whether it is rows of it.
-
-    What networks make of a batch is tensors; of other things, as names and numbers of it, only losses are asked about.
-    """
-    given = [v for v in args if v.of_kind("batch") and not v.of_kind("whole")]
-    if any(v.scale is None and not v.objs and v.of_kind("forward") for v in given):
-        return found.scale != "count"
+    """Whether a loss is computed of what comes from a batch, of which it is not known whether it is rows of it."""
+    given = [v for v in args if v.of_kind("batch")]
     return found.scale in ("mean", "sum", "weighted") and bool(given) and all(v.scale is None for v in given)
 
 
