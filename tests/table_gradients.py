@@ -1735,3 +1735,31 @@ SCRIPTS["a parameter that is made, and given to the optimizer, after it"] = Scri
     """,
     same=("centers",),
 )
+
+_ENTRIES_OF_EACH = """
+class Critic(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 1)
+
+    def forward(self, images):
+        return torch.tanh(self.fc(images.flatten(1)))
+
+
+critic = Critic()
+sgd = torch.optim.SGD(critic.parameters(), lr=0.1)
+for epoch in range(2):
+    for (images,) in DataLoader(TensorDataset(x.view(44, 1, 2, 4)), batch_size=4, shuffle=True):
+        part = torch.sigmoid(images.sum((1, 2, 3))).view(-1, 1)
+        part = part.expand(images.size(0), {entries}).contiguous().view(images.size(0), 1, 2, 4)
+        between = (part * images + (1 - part) * images.flip(3)).requires_grad_()
+        slopes = torch.autograd.grad(critic(between).sum(), between, create_graph=True)[0]
+        loss = critic(images).mean() + ((slopes.flatten(1).norm(dim=1) - 1) ** 2).mean()
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+"""
+SCRIPTS |= {
+    f"a penalty on slopes, with as many weights as each sample has entries, {how}": Script(_ENTRIES_OF_EACH.format(entries=entries))
+    for how, entries in (("by whole numbers", "images.nelement() // images.size(0)"), ("rounded", "int(images.numel() / len(images))"))
+}

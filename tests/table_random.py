@@ -806,3 +806,74 @@ for epoch in range(2):
         loss.backward()
         optimizer.step()
 """)
+
+_SAMPLED = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Linear(9, 6), nn.Linear(6, 8)
+
+    def forward(self, rows, when):
+        if isinstance(when, float):
+            when = torch.tensor([when] * rows.shape[0]).unsqueeze(1)
+        return self.last(torch.tanh(self.first(torch.cat([rows, when], dim=1))))
+
+    @torch.no_grad()
+    def sample(self, rows, steps):
+        for when in steps:
+            rows = rows + 0.1 * torch.randn_like(rows)
+            rows = self(rows, when)
+        return rows
+
+
+torch.manual_seed(3)
+net = Net()
+sgd = torch.optim.SGD(net.parameters(), lr=0.01)
+loader = DataLoader(TensorDataset(x), batch_size=4, shuffle=True)
+for epoch in range(2):
+    for (rows,) in loader:
+        when = torch.rand(rows.shape[0], 1)
+        loss = F.mse_loss(net(rows + when, when), rows)
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+    net.eval()
+    with torch.no_grad():
+        made = net.sample(torch.randn_like(rows), [0.5, 0.25])
+        torch.save(made, "made.pt")
+    net.train()
+"""
+SCRIPTS["samples drawn as large as the last batch, at times that are numbers or each sample's"] = Script(
+    _SAMPLED, apart=("trajectory", "values")
+)
+_ADVERSARIAL = """
+class Smooth(nn.Module):
+    def forward(self, net, rows):
+        with torch.no_grad():
+            wanted = F.softmax(net(rows), dim=1)
+        noise = torch.rand(rows.shape).sub(0.5)
+        noise /= noise.norm(dim=1, keepdim=True) + 1e-8
+        for _ in range(2):
+            noise.requires_grad_()
+            F.kl_div(F.log_softmax(net(rows + noise), dim=1), wanted, reduction="batchmean").backward()
+            noise = noise.grad / (noise.grad.norm(dim=1, keepdim=True) + 1e-8)
+            net.zero_grad()
+        return F.kl_div(F.log_softmax(net(rows + noise), dim=1), wanted, reduction="batchmean")
+
+
+torch.manual_seed(3)
+net = nn.Linear(8, 2)
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+smooth = Smooth()
+loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+for epoch in range(2):
+    for rows, kinds in loader:
+        sgd.zero_grad()
+        loss = F.cross_entropy(net(rows), kinds) + smooth(net, rows)
+        loss.backward()
+        sgd.step()
+"""
+SCRIPTS["noise that goes against the model, made anew for each batch and sharpened in a loop"] = Script(_ADVERSARIAL, apart=("trajectory",))
+SCRIPTS["what goes against the model, made of each batch and sharpened in a loop"] = Script(
+    _ADVERSARIAL.replace("torch.rand(rows.shape).sub(0.5)", "torch.sin(rows * 5)")
+)

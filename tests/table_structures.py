@@ -2741,3 +2741,136 @@ SCRIPTS |= {
         ("two at a time", "call = partial(call, scale=2.0) if epoch else call", "call = partial(call, shift=0.5) if epoch > 1 else call"),
     )
 }
+
+_CHOSEN_PARTS = """
+class Rows(Dataset):
+    def __len__(self):
+        return 40
+
+    def __getitem__(self, i):
+        return {{"left": x[i], "right": x[i].flip(0), "kinds": y[i]}}
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.left, self.right = nn.Linear(8, 4), nn.Linear(8, 4)
+
+    def forward(self, left, right):
+        left, right = torch.tanh(self.left(left)), torch.tanh(self.right(right))
+        return {together}
+
+
+net = Net()
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(4):
+    for batch in DataLoader(Rows(), batch_size=8, shuffle=True):
+        kinds = batch["kinds"]
+        batch = {{name: rows * 2 for name, rows in batch.items() if name in ("left", "right")}}
+        out = net(**batch)
+        loss = F.cross_entropy(out, {targets})
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+"""
+SCRIPTS |= {
+    f"parts of a batch by names that a comprehension chooses, {how}": Script(
+        _CHOSEN_PARTS.format(together=together, targets=targets), told=told
+    )
+    for how, together, targets, told in (
+        ("each sample by itself", "left + right", "kinds", ()),
+        ("samples compared with one another", "left @ right.t()", "torch.arange(out.size(0))", ("DDP402",)),
+    )
+}
+
+_LOADED = """
+class Body(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList([nn.Linear(8, 6), nn.Tanh()])
+
+
+class Net(nn.Module):
+    def __init__(self, small=False):
+        super().__init__()
+        if small == False:
+            self.body = Body()
+        elif small == True:
+            whole = Net(small=False)
+            whole = nn.DataParallel(whole)
+            self.body = whole.module.body
+        self.head = nn.Linear(6, 2)
+
+    def forward(self, rows):
+        for block in self.body.blocks:
+            rows = block(rows)
+        return self.head(rows)
+
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--small", action="store_true")
+net = Net(small=parser.parse_args().small)
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(2):
+    for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+        loss = F.cross_entropy(net(rows), kinds)
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+
+
+def show():
+    print(Net(small=True))
+"""
+SCRIPTS["a model that is made of another of its class"] = Script(_LOADED)
+SCRIPTS["layers that make images as large as they were"] = Script("""
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.down, self.up = nn.Conv2d(1, 3, 2, stride=2), nn.ConvTranspose2d(3, 1, 2, stride=2)
+
+    def forward(self, images):
+        return self.up(torch.tanh(self.down(images)), output_size=images.size())
+
+
+net = Net()
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(2):
+    for (images,) in DataLoader(TensorDataset(x.view(44, 1, 2, 4)), batch_size=4, shuffle=True):
+        loss = (net(images) - images).pow(2).mean()
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+""")
+SCRIPTS["what a layer adds that is the same for all samples, cut to their length"] = Script("""
+class Places(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoding = torch.sin(torch.arange(40.0)).view(10, 4)
+
+    def forward(self, words):
+        rows, length = words.size()
+        return self.encoding[:length, :]
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words, self.places = nn.Embedding(9, 4), Places()
+        self.drop, self.fc = nn.Dropout(0.0), nn.Linear(4, 2)
+
+    def forward(self, words):
+        known = self.words(words)
+        added = self.places(words)
+        return self.fc(self.drop(known + added).mean(1))
+
+
+net = Net()
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(2):
+    for words, kinds in DataLoader(TensorDataset((x * 4 + 4).long(), y), batch_size=4, shuffle=True):
+        loss = F.cross_entropy(net(words), kinds)
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+""")

@@ -245,7 +245,7 @@ class Effects:
         self.under: dict[ast.AST, list[Call]] = defaultdict(list)
         self.stores_under: dict[ast.AST, list[Store]] = defaultdict(list)
         self.at = {call.node: kind for call, kind in effects(facts.after) if not self._is_switched(call.func)}
-        self._with_side_effects: dict[ast.AST, bool] = {}
+        self._with_side_effects: dict[tuple[ast.AST, bool], bool] = {}
         self._nodes_under: dict[ast.AST, frozenset[ast.AST]] = {}
         for call in facts.after.trace.calls:
             for above in dict.fromkeys(call.stack):
@@ -319,16 +319,20 @@ class Effects:
 
     # ------------------------------------------------------------------------------------------------ side effects beside output
 
-    def has_side_effects(self, node: ast.AST) -> bool:
-        """Whether a call has side effects beside output: it trains, draws, communicates, fetches, or changes an older object."""
-        if node not in self._with_side_effects:
+    def has_side_effects(self, node: ast.AST, samples: bool = False) -> bool:
+        """Whether a call has side effects beside output: it trains, draws, communicates, fetches, or changes an older object.
+
+        `samples`: a call that runs networks without gradients, or draws random numbers for what it gives, has none for that.
+        """
+        key = node, samples
+        if key not in self._with_side_effects:
             calls = [*self.facts.after.calls(node), *self.under.get(node, ())]
-            self._with_side_effects[node] = (
-                any(self._call_has_side_effects(c, node) for c in calls)
+            self._with_side_effects[key] = (
+                any(self._call_has_side_effects(c, node, samples) for c in calls)
                 or any(self._changes(s.receiver, s.node, node) for s in self.stores_under.get(node, ()))
                 or any(self._binds_global_that_is_read(f) for f in self._functions(calls))
             )
-        return self._with_side_effects[node]
+        return self._with_side_effects[key]
 
     def changed(self, node: ast.AST) -> set[Obj]:
         """The objects from before that a call changes."""
@@ -347,14 +351,19 @@ class Effects:
         root = maker(obj)
         return root is not None and node not in root.stack and root.node is not node
 
-    def _call_has_side_effects(self, call: Call, root: ast.AST) -> bool:
+    def _call_has_side_effects(self, call: Call, root: ast.AST, samples: bool = False) -> bool:
         paths, run = call.func.paths(), self.facts.after
-        if paths & {"next", "input"} or any(map(_draws_or_communicates, paths)) or self._draws_batches(call, root) or fetches(call):
+        drawn = () if samples else (p for p in paths if _draws_or_communicates(p))
+        if paths & {"next", "input"} or any(drawn) or self._draws_batches(call, root) or fetches(call):
+            return True
+        if any(p.startswith("torch.distributed.") and _draws_or_communicates(p) for p in paths):
             return True
         if any(clips(p) or (p.endswith("_") and not p.endswith("__")) for p in paths):  # in place, by torch's names
             return True
         if paths & {"setattr", "delattr"} and call.args and self._changes(call.args[0], call.node.args[0], root):
             return True
+        if samples and call.no_grad:
+            return self._method_has_side_effects(call, root)
         if self.facts.wrapped(call.func) is not False or self.facts.model_of(call.func) is not None:
             return True
         if any(run.interpreter.is_module(o) and run.interpreter.is_network(o) for o in call.func.instances()):

@@ -10,16 +10,22 @@ from ddpify.project import Project, SourceFile
 _Calls = dict[str, list[ast.Call]]
 
 
-def flags(project: Project, func: ast.AST) -> frozenset[str]:
-    """The parameters of a function that its calls give different constants; where all agree, a constant is only a setting."""
+def flags(project: Project, func: ast.AST, made: str = "") -> frozenset[str]:
+    """The parameters of a function that its calls give different constants; where all agree, a constant is only a setting.
+
+    `made` is the class of which a function is the constructor: it is called by that name.
+    """
     key = ("flags", func)
     if key not in project.memo:
-        project.memo[key] = frozenset(_flags(project, func)) if isinstance(func, (ast.FunctionDef, ast.AsyncFunctionDef)) else frozenset()
+        project.memo[key] = (
+            frozenset(_flags(project, func, made)) if isinstance(func, (ast.FunctionDef, ast.AsyncFunctionDef)) else frozenset()
+        )
     return project.memo[key]  # type: ignore[return-value]
 
 
-def _flags(project: Project, func: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
-    if func.name.startswith("__"):
+def _flags(project: Project, func: ast.FunctionDef | ast.AsyncFunctionDef, made: str) -> list[str]:
+    called = made if func.name == "__init__" else func.name
+    if not called or called.startswith("__"):
         return []
     spec = func.args
     positional = [*spec.posonlyargs, *spec.args]
@@ -28,7 +34,7 @@ def _flags(project: Project, func: ast.FunctionDef | ast.AsyncFunctionDef) -> li
     defaults |= {p.arg: d for p, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True)}
     given: dict[str, set[object]] = defaultdict(set)
     for file in (project.entry, *project.files.values()):
-        for call in _calls(project, file).get(func.name, ()):
+        for call in _calls(project, file).get(called, ()):
             passed = dict(zip(names[1:] if names[:1] == ["self"] else names, call.args, strict=False))
             passed |= {k.arg: k.value for k in call.keywords if k.arg is not None}
             for name in (*names, *(p.arg for p in spec.kwonlyargs)):

@@ -65,6 +65,7 @@ _OF_ONE = frozenset(
 )
 _OF_SEVERAL = frozenset(("values", "indices"))
 _AS_LARGE = frozenset(("view_as", "reshape_as", "expand_as", "type_as"))
+_QUOTIENTS = frozenset("div divide true_divide floor_divide".split())
 _ASKS = frozenset("eq ne lt le gt ge isnan isinf isfinite isin isclose bool logical_and logical_or logical_not nonzero argwhere".split())
 _UNGRADED = _ASKS.union("item tolist numpy detach detach_ argmax argmin argsort long int short byte multinomial".split())
 
@@ -191,7 +192,8 @@ def function(
     origins |= drawn_inside(run, args) | uniform.repeats(name, node, [*args, *_in_lists(run, args)])
     if name not in (*_MAKES, "repeat") and all(map(_is_plain, (*args, *keywords.values()))):
         return Value(frozenset(), _still_of(name, origins))
-    args = _with_scores(name, args)
+    if name in _QUOTIENTS and _are_of_one_batch(args):
+        return Value(frozenset(), without(origins, "batch", "forward", "multiple"))
     operands, named = given(run, args, keywords)
     if uneven([*args, *keywords.values()]):
         return Value(frozenset(), origins, "other")
@@ -225,6 +227,14 @@ def function(
     if shape is value.shape and name not in _LEFT_BEHIND and name not in _UNGRADED:
         return value
     return Value(value.objs, _still_of(name, value.origins), value.scale, shape)
+
+
+def _are_of_one_batch(counts: list[Value]) -> bool:
+    """Whether counts are of the samples, or of all entries, of one batch: each sample has as many, `x.numel() // x.size(0)`."""
+    if len(counts) != 2 or any(c.scale != "count" or c.objs or c.of_kind("fraction") or c.of_kind("offset") for c in counts):
+        return False
+    batch, other = (c.of_kind("batch") for c in counts)
+    return bool(batch) and batch == other
 
 
 def _of_single_rows(name: str, node: ast.AST) -> bool:
@@ -289,14 +299,6 @@ def _still_places(name: str, operands: list[Argument]) -> bool:
     if name not in _IN_PLACE or all(o.literal != PLACES for o in operands):
         return False
     return None not in others if name == "add" else name != "mul" or others.isdisjoint(ROWS)
-
-
-def _with_scores(name: str, args: list[Value]) -> list[Value]:
-    """What a loss compares: what a network gives for a batch is its rows, where these were not followed through what was made for it."""
-    scores = args[0] if args and name in BY_WEIGHT else NOTHING
-    if scores.scale is not None or not (scores.of_kind("forward") and scores.of_kind("batch")) or scores.of_kind("whole"):
-        return args
-    return [Value(scores.objs, scores.origins, "sample", Shape(Base(scores), sure=False)), *args[1:]]
 
 
 def _size(run: Interpreter, rows: Value, size: Value, operand: Argument) -> Argument:
@@ -402,7 +404,7 @@ def module(
     name = instance.path.rpartition(".")[2]
     if name not in rows.MODULES or not instance.path.startswith(("torch.nn.", "einops.layers.torch.")):
         return None
-    args = _with_scores(name, args if name == "Identity" else [*map(as_tensor, args[:1]), *args[1:]])
+    args = args if name == "Identity" else [*map(as_tensor, args[:1]), *args[1:]]
     operands, named = given(run, args, keywords)
     if uneven([*args, *keywords.values()]):
         return Value(frozenset(), origins, "other")

@@ -58,8 +58,9 @@ def patches(ndim: int, out: int, use: Use) -> Result:
 
 
 def weighted_layer(ndims: tuple[int, ...], out: int | None, use: Use) -> Result:
-    """The same, with weights that must not come from the batch."""
-    if any(a.scale is not None for a in use.operands() if a is not use.get(0, "input")):
+    """The same, with weights that must not come from the batch; sizes may, those of a tensor that the result is to be as large as."""
+    sized = [a for a in use.operands() if a.scale == "count" and a.shape is not None]
+    if any(a.scale is not None for a in use.operands() if a is not use.get(0, "input") and a not in sized):
         return of_constants(use.operands())
     return layer(ndims, out, use)
 

@@ -11,9 +11,11 @@ from ddpify.facts.interpret.state import Interpreter, State
 from ddpify.facts.model import NOTHING, Class, Decision, Ext, Func, Known, Lit, Method, New, Obj, Tup, Value, join, origins_of
 from ddpify.facts.origins import Origin, of_kind, only, without
 from ddpify.facts.tree import last_name, same, walk
+from ddpify.placement.shape import ROWS
 
 _VARYING = ("index", "batch", "whole", "drawn", "random", "decided", "kept")
 _CONTAINERS = frozenset(("list", "tuple", "dict"))
+_NUMBERS = frozenset(("float", "int", "bool"))
 
 
 def execute_if(run: Interpreter, node: ast.If) -> bool:
@@ -277,6 +279,12 @@ def _is_container(asked: Value, named: set[str]) -> bool | None:
     return outcomes.pop() if len(outcomes) == 1 else None
 
 
+def _is_tensor_of_rows(value: Value) -> bool:
+    """Whether a value is a tensor that has a dimension for the samples, and neither one sample's number nor several tensors."""
+    shape = value.shape
+    return value.scale in ROWS and not value.objs and shape is not None and shape.several is False and shape.ndim != 0
+
+
 def _is_of(classes: set[Class], samplers: Value) -> bool | None:
     """Whether samplers are torch's that share samples out, or of some classes of the project; None where only some are."""
     objs = [o for o in samplers.objs if not isinstance(o, Method)]
@@ -294,6 +302,8 @@ def _wrapped_test(run: Interpreter, node: ast.Call) -> bool | None:
     named = {e.path for o in what.objs for v in getattr(o, "items", (what,)) for e in v.objs if isinstance(e, Ext)}
     if named and named <= _CONTAINERS and len(what.objs) == 1 and is_of and (known := _is_container(asked, named)) is not None:
         return known
+    if named and named <= _NUMBERS and is_of and _is_tensor_of_rows(asked):
+        return False
     if "list" in what.paths() and is_of and run.batch_sources and not asked.objs and asked.scale == "sample":
         return False  # a batch, whatever it holds
     if not asked.instances() or len(asked.instances()) != len(asked.objs) or not (named & library.WRAPPERS or literal(what) == "module"):

@@ -649,7 +649,8 @@ def _parameters(run: Interpreter, func: Func, args: list[Value], keywords: dict[
         local.update(drivers.given(run, func, [p.arg for p in (*positional, *spec.kwonlyargs) if p.arg not in passed]))
     for parameter in positional:
         local.setdefault(parameter.arg, NOTHING)
-    flagged = flags(run.project, func.node) | _left_out(run, func, {*(p.arg for p in positional[: len(args)]), *keywords})
+    made = func.cls.node.name if func.cls is not None else ""
+    flagged = flags(run.project, func.node, made) | _left_out(run, func, {*(p.arg for p in positional[: len(args)]), *keywords})
     for parameter in (*positional, *spec.kwonlyargs):
         if parameter.arg in flagged:
             local[parameter.arg] = marked_as_literal(local[parameter.arg])

@@ -11,7 +11,7 @@ from ddpify.facts.interpret.assignment import depends_on
 from ddpify.facts.interpret.branches import decide
 from ddpify.facts.interpret.expressions import listed
 from ddpify.facts.interpret.literals import literal, literal_keys, marked_as_literal
-from ddpify.facts.interpret.state import ELEMENT, Interpreter
+from ddpify.facts.interpret.state import ELEMENT, UNNAMED, Interpreter
 from ddpify.facts.model import NOTHING, Lit, Loop, Module, New, Tup, Value, join, just
 from ddpify.facts.origins import Origin, only
 from ddpify.facts.record import Kind
@@ -281,7 +281,7 @@ def evaluate_comprehension(run: Interpreter, node: ast.ListComp | ast.SetComp | 
         run.frame.local = saved
     obj = run.objects.new({ast.DictComp: "dict", ast.SetComp: "set"}.get(type(node), "list"), node, run.stack)
     run.memory[obj, ELEMENT] = item
-    for k in keys:
+    for k in keys or ([UNNAMED] if isinstance(node, ast.DictComp) else []):
         run.memory[obj, k] = item
     rows = Shape(obj, sure=False) if apart else None  # one entry for each sample
     scale: Scale | None = "chosen" if apart and some else "sample" if apart else "other" if samples else None

@@ -322,4 +322,5 @@ def _unknown(use: Use) -> Value:
         use.run.set_attribute(use.of, paths.GIVEN, Value(frozenset(), given.origins, "other"), False)
     held = origins_of(value for _, value in use.run.memory.of(obj)) if unknown else frozenset()  # what was drawn into a column of a frame
     origins = given.origins | use.event.now.origins | only(held, "random", "drawn") | {Origin("method", (obj, use.name))}
-    return Value(frozenset(), origins, given.scale, given.shape)
+    scale = tensors.any_function([use.event.now, given])
+    return Value(frozenset(), origins, scale, given.shape if scale == given.scale else None)

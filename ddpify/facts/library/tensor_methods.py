@@ -18,6 +18,7 @@ from ddpify.facts.library.row import Rule, Use
 from ddpify.facts.library.torch import in_parts
 from ddpify.facts.model import NOTHING, Call, Lit, Part, Tup, Value, just, origins_of
 from ddpify.facts.origins import Origin
+from ddpify.placement.shape import ROWS
 
 if TYPE_CHECKING:
     from ddpify.facts.interpret.state import Interpreter
@@ -72,8 +73,8 @@ def _hooked(use: Use) -> None:
 
 
 def _trained(use: Use) -> Value | None:
-    """`x.requires_grad_()`: a weight, unless it is a batch."""
-    if use.event.now.of_kind("batch") or use.event.now.of_kind("parameters"):
+    """`x.requires_grad_()`: a weight, unless it is a batch, or is made anew with one entry for each sample of one."""
+    if use.event.now.of_kind("batch") or use.event.now.of_kind("parameters") or use.event.now.scale in ROWS:
         return None
     return use.event.now if use.args else use.event.now | flow.weight(use.run, use.node)
 
@@ -105,8 +106,8 @@ def _parts_by_name(use: Use) -> Value | None:
     batch = use.event.now
     if use.args or batch.scale != "sample" or batch.shape is None or batch.shape.several is False:
         return None
-    parts = use.instance("list")
-    entry = {"items": just(Tup((NOTHING, batch))), "keys": NOTHING, "values": batch}[use.name]
+    parts, part = use.instance("list"), tensor_entries.part_of_several(use.run, batch, use.node, unpacked=True) or batch
+    entry = {"items": just(Tup((NOTHING, part))), "keys": NOTHING, "values": part}[use.name]
     use.run.set_attribute(parts, "[]", entry, True)
     return just(parts)
 

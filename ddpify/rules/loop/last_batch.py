@@ -98,7 +98,7 @@ def _computes(context: Context, call: ast.Call) -> bool:
     """Whether a call only makes a value: of a library or the project, a model, or a tensor's method that leaves the tensor as it is."""
     run = context.facts.after
     value = run.value(call.func)
-    if value.functions() and not guards_of(context).effects.has_side_effects(call):
+    if value.functions() and not guards_of(context).effects.has_side_effects(call, samples=True):
         return True
     if isinstance(call.func, ast.Attribute) and not value.objs:
         return not call.func.attr.endswith("_") and not run.value(call.func.value).objs

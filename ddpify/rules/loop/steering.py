@@ -135,7 +135,7 @@ def _steering(context: Context) -> Iterator[Value]:
 def _of_epochs(context: Context) -> Iterator[Value]:
     """What is drawn for many batches, and goes into their losses: a temperature of each epoch."""
     for trained in context.facts.loops:
-        steps = {loop.node for loop in trained.backward.loops[-1:]}
+        steps = {loop.node for loop in ([trained.batch] if trained.batch is not None else trained.backward.loops[-1:])}
         for node in trained.loss.of_kind("drawn"):
             if steps and not any(loop.node in steps for call in context.facts.after.calls(node) for loop in call.loops):
                 yield Value(frozenset(), frozenset((Origin("drawn", node),)))
