@@ -2874,3 +2874,31 @@ for epoch in range(2):
         loss.backward()
         sgd.step()
 """)
+_COMMANDS = {
+    "plac.call(train, [])": ("plac", "def call(obj, arglist=None):\n    return obj(0.1)\n"),
+    "defopt.run(train, argv=[])": ("defopt", "def run(funcs, argv=None):\n    return funcs(0.1)\n"),
+    "argh.dispatch_command(train, argv=[])": ("argh", "def dispatch_command(function, argv=None):\n    return function(0.1)\n"),
+    "cyclopts.run(train)": ("cyclopts", "def run(function):\n    return function(0.1)\n"),
+}
+SCRIPTS |= {
+    f"a training that a command line runs, {call}": Script(
+        f"""
+        import {package}
+
+
+        def train(rate):
+            net = nn.Linear(8, 2)
+            sgd = torch.optim.SGD(net.parameters(), lr=rate)
+            for epoch in range(2):
+                for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+                    sgd.zero_grad()
+                    F.cross_entropy(net(rows), kinds).backward()
+                    sgd.step()
+
+
+        {call}
+        """,
+        stand_ins={f"{package}.py": code},
+    )
+    for call, (package, code) in _COMMANDS.items()
+}

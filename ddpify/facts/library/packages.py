@@ -39,7 +39,7 @@ _SIMILARITIES = "cos_sim pytorch_cos_sim dot_score euclidean_sim manhattan_sim".
 _AVERAGES = frozenset(("accuracy_score", "zero_one_loss", "hamming_loss", "mean_absolute_error", "mean_squared_error"))
 _ENTRIES = """
     fire.Fire fire.core.Fire absl.app.run typer.run tyro.cli tyro.extras.cli defopt.run jsonargparse.CLI jsonargparse.auto_cli clize.run
-    plac.call argh.dispatch_command simple_parsing.parse draccus.parse pyrallis.parse
+    plac.call argh.dispatch_command simple_parsing.parse draccus.parse pyrallis.parse cyclopts.run
 """.split()
 _CLOCKS = """
     pandas.Timestamp.now pandas.Timestamp.today pandas.Timestamp.utcnow pandas.datetime.now pandas.datetime.today pandas.datetime.utcnow

@@ -26,7 +26,7 @@ _SAME = """
     gflags plyfile unidecode inflect prefetch_generator pretty_midi medpy nibabel SimpleITK pydicom tifffile lpips pytorch_msssim
     attr attrs pydantic more_itertools toolz regex requests packaging typing_extensions pytorch_pretrained_bert pytorch_transformers
     pkg_resources setuptools google scikitplot yellowbrick statsmodels gym gymnasium pycuda nvidia ema_pytorch lightly
-    pytorch_warmup warmup_scheduler fastprogress fastcore
+    pytorch_warmup warmup_scheduler fastprogress fastcore plac defopt argh clize cyclopts draccus pyrallis docopt tap
 """.split()
 
 # These tell of the process, its machine or the moment.
