@@ -1016,6 +1016,12 @@ DATA = {
         "batches",
         "seen, many = 0, args.batch_size * 2\nfor x, y in loader:\n    seen += len(x)\n    print(seen / many)\n    update(x, y)\n",
     ),
+    "a total and something more, divided by the batch size": piece(
+        "batches",
+        "for x, y in loader:\n"
+        '    loss = (nn.functional.cross_entropy(model(x), y, reduction="sum") + 1) / args.batch_size\n'
+        "    optimizer.zero_grad()\n    loss.backward()\n    optimizer.step()\n",
+    ),
     "a state kept from batch to batch": piece(
         "batches",
         "state = torch.zeros(32, 2)\n"

@@ -358,7 +358,8 @@ def per_sample(run: Interpreter, over: Value, numbered: bool = True) -> bool:
     if not over.objs:
         return over.scale == "sample" and not (over.shape is not None and over.shape.several)
     if over.scale == "sample" and over.shape is not None and over.objs == {over.shape.base}:
-        return not any(run.memory.get((o, ELEMENT), NOTHING).objs for o in over.objs)  # a list of rows; objects may hold several each
+        held = (o for each in over.objs for o in run.memory.get((each, ELEMENT), NOTHING).objs)
+        return all(isinstance(o, New) and o.cls is not None for o in held)  # a list of rows; containers may hold several each
     inner = [run.memory.get((o, "iterable"), NOTHING) for o in over.instances() if o.path == "enumerate"]
     for together in (run.memory.numbered(o) for o in over.instances() if o.path == "zip"):
         if any(map(_are_no_rows, together)) or orders.differ(together) or tensors.uneven(together):
