@@ -290,12 +290,13 @@ def _check_prove(context: typer.Context, prove: bool, path: str) -> None:
 
 def _to_be_run(path: str, options: Options, prove: bool) -> tuple[Options, Conversion]:
     """The conversion that is asked for; before it is run, that of shares of the batches where the run may tell whether they do."""
-    from ddpify.rules.base import Safety
+    from ddpify.rules.base import Change, Finding, Safety
 
     if prove and options.whole_batches != "never":
         shares = replace(options, whole_batches="never")
         conversion = _convert(path, shares)
-        if all(level < Safety.MANUAL for level in conversion.levels):
+        items: list[Change | Finding] = [*conversion.findings, *conversion.changes]
+        if all(item.level < Safety.MANUAL or item.alternatives for item in items):
             return shares, conversion
     return options, _convert(path, options)
 

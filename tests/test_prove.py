@@ -282,7 +282,7 @@ _OTHERWISE |= {
             ('    print("epoch", epoch)\n', '    print("epoch", epoch, sum(scores) / len(scores), seen)\n'),
         ],
         ["(loss * world_size).backward()", "sum_over_ranks(marginlib.score(out, b)) / world_size", "seen = sum_over_ranks(seen)"],
-        "`marginlib.total` as `sum` and `marginlib.squares` as `sum`, as its values were (held in 6 steps",
+        "`marginlib.augment` as `shard` and `marginlib.squares` as `sum`, as its values were (held in 6 steps",
     ),
 }
 """By what is wrong in the first conversion: what makes the script so, lines of the one that holds, and what is told."""
