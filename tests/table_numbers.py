@@ -4979,7 +4979,8 @@ SCRIPTS["how often each pair of a label and a guess occurs, counted of rows that
 _AFFINE = """
     model = nn.Linear(8, 2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    loader = DataLoader(TensorDataset(x, y), batch_size=12, shuffle=True)
+    SIZE = 12
+    loader = DataLoader(TensorDataset(x, y), batch_size=SIZE, shuffle=True)
     seen = 0
 
 
@@ -5019,6 +5020,8 @@ SCRIPTS |= on_three(
         "a rate that goes down with the samples seen by a function": _affine(rate=_FACTOR),
         "a total divided by one sample less": _affine('F.cross_entropy(scores, labels, reduction="sum") / (len(rows) - 1)'),
         "a total divided by some samples more": _affine('F.cross_entropy(scores, labels, reduction="sum") / (labels.numel() + 5)'),
+        "a total divided by one more than the batch size": _affine('F.cross_entropy(scores, labels, reduction="sum") / (SIZE + 1)'),
+        "a total divided by twice the batch size": _affine('F.cross_entropy(scores, labels, reduction="sum") / (2 * SIZE)'),
         "a total divided by a count that is never zero": _affine('F.cross_entropy(scores, labels, reduction="sum") / (len(rows) + 1e-8)'),
         "hits and one more of each batch": _affine(added="right + 1"),
         "a count of each batch and some more": _affine(added="len(rows) + 2"),
@@ -5039,4 +5042,24 @@ SCRIPTS["a batch's length and something more, asked for"] = Script(
             optimizer.step()
     """,
     ranks=(2, 3),
+)
+SCRIPTS["a batch's numbers and the square of its length, kept in a list"] = Script(
+    """
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(4):
+        kept = []
+        for rows, labels in DataLoader(TensorDataset(x, y), batch_size=12, shuffle=True):
+            scores = model(rows)
+            loss = F.cross_entropy(scores, labels)
+            right = (scores.argmax(1) == labels).sum().item()
+            part = (float(right) + labels.numel() ** 0.5) / max(rows.shape[0] * rows.shape[0] / 14.0, 1)
+            kept.append(part)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        print("kept %.5f" % (sum(kept) / max(len(kept), 1)), "%.5f" % max(kept))
+    """,
+    same=("kept",),
+    rows=36,
 )

@@ -353,10 +353,8 @@ class Effects:
 
     def _call_has_side_effects(self, call: Call, root: ast.AST, samples: bool = False) -> bool:
         paths, run = call.func.paths(), self.facts.after
-        drawn = () if samples else (p for p in paths if _draws_or_communicates(p))
-        if paths & {"next", "input"} or any(drawn) or self._draws_batches(call, root) or fetches(call):
-            return True
-        if any(p.startswith("torch.distributed.") and _draws_or_communicates(p) for p in paths):
+        drawn = any(_draws_or_communicates(p) for p in paths if not samples or p.startswith("torch.distributed."))
+        if paths & {"next", "input"} or drawn or self._draws_batches(call, root) or fetches(call):
             return True
         if any(clips(p) or (p.endswith("_") and not p.endswith("__")) for p in paths):  # in place, by torch's names
             return True

@@ -15,11 +15,10 @@ def flags(project: Project, func: ast.AST, made: str = "") -> frozenset[str]:
 
     `made` is the class of which a function is the constructor: it is called by that name.
     """
-    key = ("flags", func)
+    key = (f"flags {made}", func)
     if key not in project.memo:
-        project.memo[key] = (
-            frozenset(_flags(project, func, made)) if isinstance(func, (ast.FunctionDef, ast.AsyncFunctionDef)) else frozenset()
-        )
+        found = _flags(project, func, made) if isinstance(func, (ast.FunctionDef, ast.AsyncFunctionDef)) else ()
+        project.memo[key] = frozenset(found)
     return project.memo[key]  # type: ignore[return-value]
 
 

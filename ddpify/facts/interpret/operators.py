@@ -53,7 +53,7 @@ def _repeated(run: Interpreter, lists: list[New], value: Value, node: ast.BinOp)
     return value
 
 
-_NEGLIGIBLE = 1e-4
+_NEGLIGIBLE = 1e-4  # what is not larger is added to a divisor lest it be zero
 _METHODS = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.MatMult: "matmul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod",
     ast.Pow: "pow", ast.BitOr: "or", ast.BitAnd: "and", ast.BitXor: "xor", ast.LShift: "lshift", ast.RShift: "rshift",

@@ -103,8 +103,9 @@ def _driven(context: Context) -> Iterator[Finding]:
     around = {node: None for loop in context.facts.loops for c in run.calls(loop.backward.node) for node in c.stack}
     for call in (c for node in around for c in run.calls(node)[:1]):
         handed = any(isinstance(o, Func) and needed(o) for v in (*call.args, *call.keywords.values()) for o in v.objs)
-        names = [p for p in sources.paths(run.interpreter, call) if sources.source(p) == "unknown"] if handed else []
-        if names and names[0] not in context.facts.project.placements:
+        said = context.facts.project.placements
+        names = [p for p in sources.paths(run.interpreter, call) if handed and p not in said and sources.source(p) == "unknown"]
+        if names:
             why = f"{unknown.listed(names)} may call the training with another argument on each rank: then each trains something else"
             fix = "let rank 0 alone call it, and broadcast to the other ranks what it hands to the training"
             yield context.manual(CODE, call.node, why, f"{fix}; {unknown.say(names)}")
