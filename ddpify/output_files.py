@@ -96,7 +96,8 @@ def files_of(conversion: Conversion, target: Path, path: str, into_folder: bool,
         return {target: conversion.bytes} | _layout(Path(path), target, changed)
     if changed:
         names = ", ".join(module.shown for module in conversion.edited)
-        raise DdpifyError(f"one file cannot hold this: {names} changes, too", "write in place with -w, or into a folder with -o DIR/")
+        fix = "write in place with -w, or into a folder that is there with -o DIR"
+        raise DdpifyError(f"one file cannot hold this: {names} changes, too", fix)
     return {target: conversion.bytes}
 
 
