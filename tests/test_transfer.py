@@ -75,6 +75,7 @@ SHAPE_ONLY = frozenset(
         "bernoulli",
         "rsample",
         "sample",
+        "multinomial",
     )
 )
 OTHER_ROWS = {"reordered", "parts", "steps"}
@@ -113,7 +114,7 @@ def interleaved(n: int) -> list[torch.Tensor]:
 
 
 def close(one: Any, other: Any) -> bool:
-    a, b = (torch.as_tensor(np.asarray(v) if not isinstance(v, torch.Tensor) else v) for v in (one, other))
+    a, b = (torch.as_tensor(np.asarray(v) if not isinstance(v, torch.Tensor) else v).resolve_conj() for v in (one, other))
     if a.dtype in (torch.bfloat16, torch.float16) or b.dtype in (torch.bfloat16, torch.float16):
         return a.shape == b.shape and torch.allclose(a.double(), b.double(), atol=0.05)
     return a.shape == b.shape and torch.allclose(
@@ -267,6 +268,7 @@ def functions(name: str) -> list[Spelling]:
         torch,
         torch.linalg,
         torch.special,
+        torch.fft,
         *([np.random] if name in SHAPE_ONLY else []),
         *([F] if name not in FUNCTIONAL else []),
     ]

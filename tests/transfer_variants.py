@@ -51,6 +51,8 @@ def tensor(kind: str, sizes: tuple[int, ...], seed: object = 0) -> torch.Tensor:
         return (drawn > 0.5).double() * 2 - 1
     if kind == "covariance":
         return drawn @ drawn.transpose(-1, -2) + torch.eye(sizes[-2], dtype=torch.float64)
+    if kind == "sorted":
+        return drawn.sort().values * 4 - 2
     if kind == "complex":
         return torch.complex(drawn, 1 - drawn)
     return drawn * 4 - 2 if kind in ("float", "chosen") else drawn + 0.5 if kind == "positive" else drawn

@@ -78,10 +78,11 @@ def _size(run: Interpreter, base: Value, shape: Shape, index: Value, node: ast.S
     lower = run.trace.values.get(node.slice.lower, NOTHING) if node.slice.lower is not None else NOTHING
     start = next((o.value for o in lower.objs if isinstance(o, Lit) and type(o.value) is int), 0)
     if start < 0 and node.slice.upper is None and (found := length(run, base, lower, node)).scale is None:  # x.shape[-2:]
-        return Value(frozenset(), origins | found.origins)
-    if start > shape.axis:
+        return just(Tup((Value(frozenset(), origins | found.origins),) * -start))
+    some = _some_sizes(shape, start, node)
+    if start > shape.axis or (some.ndim is not None and some.axis >= some.ndim):
         return Value(frozenset(), origins)
-    return Value(frozenset(), origins, base.scale, _some_sizes(shape, start, node))
+    return Value(frozenset(), origins, base.scale, some)
 
 
 def _entry(run: Interpreter, base: Value, index: Value, node: ast.Subscript, origins: frozenset[Origin]) -> Value | None:
@@ -178,8 +179,10 @@ def _some_sizes(shape: Shape, start: int, node: ast.Subscript) -> Shape:
         last = ast.literal_eval(end) if end is not None else 0
     except ValueError:
         last = None
-    if start < 0 or type(last) is not int or last > 0:
+    if start < 0 or type(last) is not int:
         return Shape(node, 0, max(shape.axis - max(start, 0), 0), shape.sure)
+    if last > 0:
+        return Shape(None, min(last, shape.ndim or last) - start, shape.axis - start, shape.sure)
     return shape.resized(last - start, shape.axis - start)
 
 

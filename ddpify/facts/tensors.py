@@ -441,11 +441,17 @@ def synced_norm(run: Interpreter, node: ast.AST, args: list[Value], keywords: di
     return value_of(run, found or NO_CLAIM, node, origins)
 
 
-def takes(instance: New, inputs: int) -> bool:
-    """Whether a module can be called with so many inputs: to call one of torch.nn with more or fewer than it takes fails."""
+def takes(instance: New, inputs: int, batch: Value) -> bool:
+    """Whether a module can be called with so many inputs, of which the first is `batch`.
+
+    To call one of torch.nn with more or fewer than it takes fails, and with a batch that has more or fewer dimensions.
+    """
     package, _, name = instance.path.rpartition(".")
     if package != "torch.nn":
         return True
+    dims, shape = rows.dimensions(name), batch.shape
+    if dims and batch.scale == "sample" and shape is not None and shape.axis == 0 and shape.sure and shape.ndim not in (None, *dims):
+        return False
     return inputs == 1 if name in _OF_ONE else inputs > 1 if name.endswith("Loss") else True
 
 
@@ -479,7 +485,7 @@ def kind_of(run: Interpreter, instance: New) -> Hashable:
 
 def attribute(run: Interpreter, base: Value, name: str, node: ast.AST | None) -> Value | None:
     """An attribute of a tensor that is not simply a part of it; None for the others."""
-    if name in TRANSPOSES and base.scale is not None:
+    if (name in TRANSPOSES or name in ("real", "imag")) and base.scale is not None:
         return function(run, {"H": "T", "mH": "mT"}.get(name, name), node or ast.Pass(), [base], {}, base.origins)
     if name in ("shape", "size"):
         scale: Scale | None = {"sample": "count", "chosen": "sum"}.get(base.scale or "")  # type: ignore[assignment]

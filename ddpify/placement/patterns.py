@@ -32,11 +32,10 @@ def _patterned(use: Use, over_samples: Scale | None) -> Result:
     counts = {k for k, v in sizes.items() if v.scale == "count"}
     if not isinstance(pattern, str) or x.items is not None:
         return NO_CLAIM if counts or x.items is not None else of_constants((x,))
-    before, _, after = pattern.partition("->")
-    left, right = _terms(before), _terms(after)
+    shape = shape_of(x)
+    left, right = _sides(pattern, shape)
     if x.scale not in ROWS:
         return _spread(x, right, counts)
-    shape = shape_of(x)
     name = _of_samples(use, shape, left, set(sizes) - counts)
     if name is None or counts - {name}:
         return NO_CLAIM
@@ -63,9 +62,10 @@ def _spread(x: Argument, right: list[_Term], counts: set[str]) -> Result:
     if not counts:
         return Result(x.scale, Shape(None, len(right)) if x.scale is None and _REST not in right else None)
     at = [i for i, term in enumerate(right) if counts & set(term)]
-    if x.scale is not None or len(counts) > 1 or len(at) != 1 or _REST in right:
+    if x.scale is not None or len(counts) > 1 or len(at) != 1 or _REST in right[: at[0]]:
         return NO_CLAIM
-    return Result("sample", Shape(None, len(right), at[0]), frozenset() if len(right[at[0]]) == 1 else REORDERED)
+    made = Shape(UNKNOWN, 0, at[0]) if _REST in right else Shape(None, len(right), at[0])
+    return Result("sample", made, frozenset() if len(right[at[0]]) == 1 else REORDERED)
 
 
 def _of_samples(use: Use, shape: Shape, left: list[_Term], constant: set[str]) -> str | None:
@@ -84,6 +84,22 @@ def _of_samples(use: Use, shape: Shape, left: list[_Term], constant: set[str]) -
     return term[0]
 
 
+def _sides(pattern: str, shape: Shape) -> tuple[list[_Term], list[_Term]]:
+    """What a pattern says that there is, and what is made of it; "..." by a name for each of its dimensions where their number is known."""
+    before, _, after = pattern.partition("->")
+    left, right = _terms(before), _terms(after)
+    if shape.base is None and _REST in left:
+        rest = tuple(f"...{i}" for i in range(shape.dims - len(left) + 1))
+        left, right = ([t for term in side for t in _without_rest(term, rest)] for side in (left, right))
+    return left, right
+
+
+def _without_rest(term: _Term, rest: _Term) -> list[_Term]:
+    if term == _REST:
+        return [(name,) for name in rest]
+    return [tuple(n for name in term if name for n in (rest if name == "..." else (name,)))]
+
+
 def _terms(side: str) -> list[_Term]:
     """The dimensions of one side of a pattern."""
     out: list[_Term] = []
@@ -92,7 +108,7 @@ def _terms(side: str) -> list[_Term]:
         if word == "(":
             group = []
         elif word == ")":
-            out.append(tuple(group or ()))
+            out.append(tuple(group or ()) if group != ["..."] else ("", "..."))  # one dimension, of all the rest
             group = None
         elif group is not None:
             group.append(word)

@@ -291,6 +291,12 @@ def expanded_as(use: Use) -> Result:
     return together(use, (x, other))
 
 
+def all_expanded(use: Use) -> Result:
+    """`broadcast_tensors(...)`: each as large as all of them together."""
+    found = together(use, use.args)
+    return Result(found.scale, parts=(found,) * len(use.args)) if found.scale in ROWS else found
+
+
 def repeated(use: Use) -> Result:
     """`repeat(...)`, `tile(...)`: as often as is said, along each dimension."""
     x, times = use.get(0, "input"), _numbers(use, "sizes", "repeats", "dims", "reps")
@@ -306,7 +312,9 @@ def repeated(use: Use) -> Result:
     if any(t.scale == "count" for t in times):
         return COUPLED
     marks = JOINED if more == 0 and shape.axis == 0 and own.literal != 1 else frozenset()
-    return NO_CLAIM if own is MISSING or own.literal is None else Result(x.scale, shape.resized(more, shape.axis + more), marks)
+    front = shape.front and more == 0 and times[0].literal == 1
+    made = shape.resized(more, shape.axis + more)._replace(front=front)
+    return NO_CLAIM if own is MISSING or own.literal is None else Result(x.scale, made, marks)
 
 
 def expanded(use: Use) -> Result:
@@ -324,6 +332,8 @@ def expanded(use: Use) -> Result:
             return Result(x.scale, shape.resized())
         unlike = None not in (shape.ndim, whole.ndim) and shape.ndim != whole.ndim
         return NO_CLAIM if unlike else Result(x.scale, whole.resized())
+    if len(use.args) == 2 and use.args[1].first[:1] and use.args[1].first[0].literal == -1:
+        return Result(x.scale, shape.resized())  # no dimension is new: one that is has its size given
     if not sizes or any(s.scale not in (None, "count") for s in sizes):
         return NO_CLAIM
     counts = _counts(sizes)
@@ -397,6 +407,19 @@ def joined(use: Use) -> Result:
         return NO_CLAIM
     kept = shape.resized()._replace(front=shape.front and side > 0)
     return Result(rows[0].scale, kept, JOINED if side == 0 and len(rows) > 1 else frozenset())
+
+
+def joined_or_stacked(dim: int, of_vectors: int | None, use: Use) -> Result:
+    """`vstack`, `hstack`, `column_stack`: joined along a dimension; vectors stacked along another one (None: joined)."""
+    parts, _, rows = _side_by_side(use)
+    shape = broadcast(rows, ()) if rows else None
+    if shape is None or not use.at_least(shape, 2):
+        vectors = shape is None or of_vectors is None
+        return joined(use.over(parts)) if vectors else stacked(use.over(parts, Argument(literal=of_vectors)))
+    of_more = Use((parts, Argument(literal=dim)), {})  # whose dimensions are assumed, and not shown
+    found = joined(of_more)
+    use.needs += of_more.needs
+    return found
 
 
 def stacked(use: Use) -> Result:

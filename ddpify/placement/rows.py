@@ -8,20 +8,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import partial
 
-from ddpify.placement import creation, indexing, layers, patterns, reshaping, transfer
+from ddpify.placement import creation, indexing, layers, matrices, patterns, reshaping, transfer
 from ddpify.placement.layers import layer, loss, weighted_layer
 from ddpify.placement.shape import Argument, Result, Use
 from ddpify.placement.transfer import Rule, along, of_last, reduction
 
 _ELEMENTWISE = """
-    abs absolute acos acosh addcdiv addcmul alpha_dropout angle arccos arcsin arctan arctan2 asin asinh atan atan2 atanh bitwise_and
-    bitwise_not bitwise_or bitwise_xor bool ceil celu clamp clamp_max clamp_min clip conj copysign cos cosh deg2rad digamma dropout elu eq
-    erf erfc erfinv exp exp2 expit expm1 feature_alpha_dropout fix float_power floor fmod frac ge gelu greater greater_equal gt
-    hardshrink hardsigmoid hardswish hardtanh heaviside hypot isclose isfinite isinf isnan isneginf isposinf ldexp le leaky_relu lerp less
-    less_equal lgamma log log10 log1p log2 logaddexp logaddexp2 logical_and logical_not logical_or logical_xor logit logsigmoid lt
-    mish nan_to_num ne nextafter not_equal positive pow power rad2deg real reciprocal relu relu6 round rrelu
+    abs absolute acos acosh arccosh arcsinh arctanh addcdiv addcmul alpha_dropout angle arccos arcsin arctan arctan2 asin asinh atan atan2 atanh bitwise_and
+    bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor bool ceil celu clamp clamp_max clamp_min clip complex conj copysign cos cosh deg2rad digamma dropout elu eq
+    entr erf erfc erfcx erfinv exp exp2 expit expm1 feature_alpha_dropout fix float_power floor fmod frac gammaln gcd ge gelu greater greater_equal gt
+    hardshrink hardsigmoid hardswish hardtanh heaviside hypot i0 i0e i1 i1e igamma igammac imag isclose isfinite isinf isnan isneginf isposinf isreal lcm ldexp le leaky_relu lerp less
+    less_equal lgamma log log_ndtr log10 log1p log2 logaddexp logaddexp2 logical_and logical_not logical_or logical_xor logit logsigmoid lt
+    mish nan_to_num ndtr ndtri ne nextafter not_equal polar positive pow power rad2deg real reciprocal relu relu6 round rrelu
     rsqrt selu sgn sigmoid sign signbit silu sin sinc sinh softplus softshrink softsign sqrt square tan tanh tanhshrink threshold trunc
-    xlogy
+    xlog1py xlogy
 """.split()
 _KEPT = """
     to cuda cpu float double half bfloat16 type type_as detach clone contiguous requires_grad_ pin_memory item tolist numpy astype copy
@@ -47,7 +47,6 @@ _POOLS: dict[str, Rule] = {
         f"{how}pool{n}d": partial(layer, (n + 1, n + 2), None)
         for how in ("avg_", "lp_", "adaptive_avg_", "max_un")
         for n in (1, 2, 3)
-        if (how, n) != ("lp_", 3)
     },
     **{f"{how}_pool{n}d": partial(layers.max_pool, (n + 1, n + 2), at) for how, at in (("max", 6), ("adaptive_max", 2)) for n in (1, 2, 3)},
 }
@@ -132,14 +131,34 @@ NAMES: dict[str, Rule] = {
     "gumbel_softmax": partial(along, position=4, default=-1),
     "roll": partial(along, position=2),
     "diff": partial(along, position=2, default=-1),
+    "rot90": partial(along, position=2, default=(0, 1)),
+    "flipud": partial(along, default=0),
+    "fliplr": partial(along, default=1),
+    "msort": partial(along, default=0),
+    **dict.fromkeys(("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"), partial(along, position=2, default=-1)),
+    **dict.fromkeys(("fft2", "ifft2", "rfft2", "irfft2"), partial(along, position=2, default=(-2, -1))),
+    **dict.fromkeys(("fftn", "ifftn", "rfftn", "irfftn"), partial(along, position=2)),
+    **dict.fromkeys(("fftshift", "ifftshift"), along),
     "cross": transfer.cross,
     "cosine_similarity": transfer.cosine_similarity,
     "pairwise_distance": transfer.pairwise_distance,
     "numel": transfer.counted,
     "nelement": transfer.counted,
     # of the last dimensions of each sample
-    **dict.fromkeys(("tril", "triu", "inverse", "cholesky", "matrix_exp", "pinverse"), partial(of_last, dims=2)),
-    **dict.fromkeys(("det", "logdet"), partial(of_last, dims=2, grow=-2)),
+    **dict.fromkeys("tril triu inverse inv cholesky matrix_exp pinverse pinv solve".split(), partial(of_last, dims=2)),
+    **dict.fromkeys(("det", "logdet", "cond"), partial(of_last, dims=2, grow=-2)),
+    **dict.fromkeys(("eigvalsh", "svdvals"), partial(of_last, dims=2, grow=-1)),
+    "svd": partial(matrices.factors, (0, -1, 0)),
+    "qr": partial(matrices.factors, (0, 0)),
+    "eigh": partial(matrices.factors, (-1, 0)),
+    "slogdet": partial(matrices.factors, (-2, -2)),
+    "matrix_power": matrices.power,
+    "multinomial": partial(of_last, dims=1),
+    "stft": matrices.spectrogram,
+    "istft": matrices.signal,
+    "bucketize": partial(matrices.by_table, 0, 1),
+    "isin": partial(matrices.by_table, 0, 1),
+    "searchsorted": partial(matrices.by_table, 1, 0),
     "diag_embed": partial(of_last, dims=1, grow=1),
     "view_as_complex": partial(of_last, grow=-1),
     "view_as_real": partial(of_last, dims=0, grow=1),
@@ -155,6 +174,7 @@ NAMES: dict[str, Rule] = {
     **dict.fromkeys(("outer", "ger"), transfer.outer),
     "linear": transfer.linear,
     "einsum": transfer.einsum,
+    "tensordot": matrices.tensordot,
     "cdist": transfer.cdist,
     # moving entries
     **dict.fromkeys(("squeeze", "squeeze_"), reshaping.squeeze),
@@ -166,7 +186,10 @@ NAMES: dict[str, Rule] = {
     **dict.fromkeys(("flatten", "ravel"), reshaping.flatten),
     **dict.fromkeys(("repeat", "tile"), reshaping.repeated),
     **dict.fromkeys(JOINS, reshaping.joined),
-    **dict.fromkeys(("chunk", "split", "tensor_split"), reshaping.listed),
+    **dict.fromkeys(("vstack", "row_stack"), partial(reshaping.joined_or_stacked, 0, 0)),
+    "hstack": partial(reshaping.joined_or_stacked, 1, None),
+    "column_stack": partial(reshaping.joined_or_stacked, 1, 1),
+    **dict.fromkeys(("chunk", "split", "tensor_split", "split_with_sizes"), reshaping.listed),
     "index_select": reshaping.looked_up,
     "gather": reshaping.gathered,
     "take": reshaping.taken,
@@ -180,6 +203,7 @@ NAMES: dict[str, Rule] = {
     "unflatten": reshaping.unflatten,
     "expand": reshaping.expanded,
     "expand_as": reshaping.expanded_as,
+    "broadcast_tensors": reshaping.all_expanded,
     "broadcast_to": reshaping.expanded,
     "repeat_interleave": reshaping.each_repeated,
     "stack": reshaping.stacked,
@@ -245,6 +269,7 @@ _LOSS_MODULES = """
 """.split()
 _BY_DIM = "Softmax:softmax LogSoftmax:log_softmax Softmin:softmin GLU:glu CosineSimilarity:cosine_similarity".split()
 _POOLED = {"Max": "kernel_size stride padding dilation return_indices ceil_mode", "AdaptiveMax": "output_size return_indices"}
+_PADS = ("Zero", "Constant", "Reflection", "Replication", "Circular")
 _RECURRENT = "input_size hidden_size num_layers bias batch_first dropout bidirectional"
 
 MODULES: dict[str, tuple[Rule, tuple[str, ...], dict[str, Argument]]] = {
@@ -261,7 +286,7 @@ MODULES: dict[str, tuple[Rule, tuple[str, ...], dict[str, Argument]]] = {
     **{f"MaxUnpool{n}d": _module(f"max_unpool{n}d") for n in (1, 2, 3)},
     **{f"BatchNorm{n}d": _module(partial(layers.normed, ((2, 3), (4,), (5,))[n - 1])) for n in (1, 2, 3)},
     **{f"InstanceNorm{n}d": _module(partial(layers.instance_norm, n + 2)) for n in (1, 2, 3)},
-    **{f"{how}Pad{n}d": _module(partial(of_last, dims=n)) for how in ("Zero", "Constant", "Reflection", "Replication") for n in (1, 2, 3)},
+    **{f"{how}Pad{n}d": _module(partial(of_last, dims=n)) for how in _PADS for n in (1, 2, 3)},
     **{f"Dropout{n}d": _module("dropout") for n in (1, 2, 3)},
     "SyncBatchNorm": _module(partial(layers.normed, (2, 3, 4, 5))),
     "GroupNorm": _module("group_norm"),
@@ -326,6 +351,13 @@ def module(name: str, settings: Mapping[str, Argument], args: Iterable[Argument]
     rule, names, defaults = row
     named = {names[int(k)] if k.isdigit() and int(k) < len(names) else k: v for k, v in settings.items()}
     return _claimed(rule, Use(args, {**defaults, **named, **keywords}))
+
+
+def dimensions(name: str) -> tuple[int, ...]:
+    """How many dimensions a batch may have that a module of torch.nn takes; none where any number will do, or it is not known."""
+    rule = MODULES[name][0] if name in MODULES else None
+    by_ndim = isinstance(rule, partial) and rule.func in (layer, weighted_layer, layers.max_pool, layers.normed)
+    return tuple(rule.args[0]) if by_ndim and isinstance(rule, partial) else ()
 
 
 def index(x: Argument, entries: Iterable[Argument]) -> Result:

@@ -291,7 +291,8 @@ def along(use: Use, position: int = 1, default: object = UNKNOWN, grow: int = 0,
     if any(a.scale is not None for a in use.operands() if a is not x and a.scale != "count"):
         return NO_CLAIM
     shape = shape_of(x)
-    dims = (default,) if given is MISSING else literals(given)
+    meant = default if isinstance(default, tuple) else (default,)
+    dims = meant if given is MISSING else literals(given)
     if dims == ("implicit",):
         if shape.base is not None and shape.axis != 1 and use.at_least(shape, 4):
             return Result(x.scale, shape)  # over the second

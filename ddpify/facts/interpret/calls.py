@@ -212,10 +212,14 @@ def invoke(run: Interpreter, call: Call, func: Value, args: list[Value], keyword
         return invoke_one(run, call, objs[0], args, keywords)
     objs = list(opened(run, objs))
     if "**" not in keywords and not any(isinstance(a, ast.Starred) for a in call.node.args):
-        inputs = len(args) + len(keywords)
-        objs = [o for o in objs if not isinstance(o, New) or tensors.takes(o, inputs)] or objs  # the others fail
+        objs = _fit_for(objs, len(args) + len(keywords), args[0] if args else NOTHING)
     called = _alternatives(run, fitting(run, call.node, objs))
     return join([invoke_one(run, call, o, args, keywords, alike) for o, alike in called])
+
+
+def _fit_for(objs: list[Obj], inputs: int, batch: Value) -> list[Obj]:
+    """Those of some objects that can be called with so many inputs, the first of which is `batch`, where there are any: others fail."""
+    return [o for o in objs if not isinstance(o, New) or tensors.takes(o, inputs, batch)] or objs
 
 
 def _alternatives(run: Interpreter, objs: Iterable[Obj]) -> Iterator[tuple[Obj, frozenset[Obj]]]:
@@ -392,7 +396,7 @@ def _in_a_row(run: Interpreter, obj: New, call: Call, value: Value) -> Value | N
 
 def _step(run: Interpreter, child: Value, call: Call, value: Value) -> Value:
     """What one of several modules in a row gives; one of which nothing is known may combine samples."""
-    modules = [o for o in opened(run, ordered(child.objs)) if isinstance(o, (New, Part))]
+    modules = _fit_for([o for o in opened(run, ordered(child.objs)) if isinstance(o, (New, Part))], 1, value)
     if modules:
         return join(
             [_call_instance(run, call, o, [value], {}, alike) for o, alike in _alternatives(run, modules) if isinstance(o, (New, Part))]

@@ -56,6 +56,11 @@ def _starred(run: Interpreter, node: ast.Tuple, items: tuple[Value, ...]) -> Val
     for e, item in zip(node.elts, items, strict=True):
         sizes = isinstance(e, ast.Starred) and item.shape is not None and item.shape.ndim
         taken = tensor_entries.unpacked(run, item, sizes, node) if sizes else None
+        (only,) = item.objs if len(item.objs) == 1 else (None,)
+        if isinstance(e, ast.Starred) and isinstance(only, Tup) and only.rest is None:
+            taken = list(only.items)
+        elif taken is None and e is node.elts[-1] and (more := tensor_entries.sizes_joined(run, just(Tup(tuple(parts))), item, node)):
+            return more
         if taken is None and isinstance(e, ast.Starred):
             elements = [run.element(i) if isinstance(e, ast.Starred) else i for e, i in zip(node.elts, items, strict=True)]
             return listed(run, node, elements)

@@ -126,7 +126,7 @@ def _of_tuple(run: Interpreter, obj: Tup, at: object, index: ast.expr) -> Value:
         return obj.items[at]
     if obj.rest is not None and isinstance(at, int) and at >= 0:
         return obj.rest
-    some = _sliced(run, obj, index)
+    some = sliced(run, obj, index)
     return just(some) if some is not None else join(obj.entries)
 
 
@@ -188,7 +188,7 @@ def _but_none(value: Value) -> Value:
     return Value(value.objs - none, value.origins, value.scale, value.shape) if none else value
 
 
-def _sliced(run: Interpreter, obj: Tup, index: ast.expr) -> Tup | None:
+def sliced(run: Interpreter, obj: Tup, index: ast.expr) -> Tup | None:
     """Some entries of a tuple; None where it is not known which."""
     if not isinstance(index, ast.Slice):
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from ddpify.facts import library, named, tensor_entries
+from ddpify.facts.interpret.items import sliced
 from ddpify.facts.interpret.state import Interpreter
 from ddpify.facts.model import NOTHING, Class, Func, New, Obj, Tup, Value
 
@@ -14,6 +15,8 @@ def entries(run: Interpreter, node: ast.Starred, value: Value, func: Value, give
     (only,) = value.objs if len(value.objs) == 1 else (None,)
     if isinstance(only, Tup):
         return list(only.entries)
+    if isinstance(only, New) and (modules := _in_a_row(run, node, only)):
+        return modules
     taken = max((_taken(run, o) for o in func.objs), key=len, default=[])[given:]
     parts = tensor_entries.unpacked(run, value, len(taken), node) if len(taken) > 1 else None
     if parts:
@@ -21,6 +24,16 @@ def entries(run: Interpreter, node: ast.Starred, value: Value, func: Value, give
     held = [run.memory.get((only, str(i))) for i in range(len(taken))]
     each = run.element(value)
     return [each | otherwise if own is None else own for own, otherwise in zip(held, taken, strict=True)] or [each]
+
+
+def _in_a_row(run: Interpreter, node: ast.Starred, obj: New) -> list[Value]:
+    """The modules of `*sequential`, or of `*sequential[1:]`, one by one; none where it is not known which they are."""
+    held = run.memory.numbered(obj) if obj.path in library.CONTAINERS else []
+    if any((obj, key) in run.memory for key in ("[?]", "[many]", "iterable")):
+        return []
+    part = node.value.slice if isinstance(node.value, ast.Subscript) else None
+    some = sliced(run, Tup(tuple(held)), part) if isinstance(part, ast.Slice) else Tup(tuple(held))
+    return list(some.items) if some is not None else []
 
 
 def _taken(run: Interpreter, obj: Obj) -> list[Value]:
