@@ -441,6 +441,17 @@ SAMPLES: dict[str, list[Call]] = {
 }
 FUNCTIONAL: dict[str, list[Call]] = {"unfold": [call(X, 2), call(X, (2, 2))], "fold": [call(X, (3, 4), 2)]}
 EINOPS: dict[str, list[Call]] = {
+    "pack": [call((X,), "b * d"), call((X,), "b *"), call((X, Y), "b * d"), call((X,), "* d"), call((X,), "a b *")],
+    "unpack": [call(X, ((4,),), "b * d"), call(X, ((2,), (2,)), "b * d"), call(X, ((4,),), "* b d"), call(X, ((2, 2),), "b *")],
+    "einsum": [
+        call(X, C((-1, 3)), "batch i, i out -> batch out"),
+        call(X, Y, "b i, b i -> b"),
+        call(X, Y, "b i, c i -> b c"),
+        call(X, Y, "b ... i, b ... i -> b ..."),
+        call(X, Y, "b ... i, b ... j -> b ... i j"),
+        call(X, Y, "... heads d, ... keys d -> ... heads keys"),
+        call(X, C((-1, 3)), "... i, i j -> ... j"),
+    ],
     "rearrange": [
         *(
             call(X, pattern)
@@ -457,6 +468,8 @@ EINOPS: dict[str, list[Call]] = {
                 "... c -> c ...",
                 "b ... c -> b c ...",
                 "b ... c -> b (... c)",
+                "b ... c -> b (...) c",
+                "... c -> (...) c",
             )
         ),
         call(X, "b (c d) -> b c d", c=2),
@@ -473,6 +486,9 @@ EINOPS: dict[str, list[Call]] = {
         call(X, "b c -> (b n) c", n=2),
         call(X, "b c -> n b c", n=2),
         call(LAST, "c -> b c", b=N),
+        call(C((3, 4)), "... d -> b ... d", b=N),
+        call(C((3, 4)), "... d -> ... b d", b=N),
+        call(X, "b ... -> b n ...", n=2),
         call(C((1, 3, 4)), "1 n d -> b n d", b=N),
         call(C((3, 4)), "n d -> (b n) d", b=N),
         call(C((3, 4)), "n d -> n d k", k=2),

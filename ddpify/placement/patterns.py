@@ -5,6 +5,10 @@ Reference: https://einops.rocks/api/rearrange/
 
 from __future__ import annotations
 
+import re
+import string
+
+from ddpify.placement import transfer
 from ddpify.placement.shape import COUPLED, NO_CLAIM, ROWS, UNKNOWN, Argument, Result, Scale, Shape, Use, shape_of
 from ddpify.placement.transfer import REORDERED, of_constants
 
@@ -22,6 +26,43 @@ def reduced(use: Use) -> Result:
     how = use.get(2, "reduction").literal
     over: dict[object, Scale] = {"mean": "mean", "sum": "sum"}
     return _patterned(use, over.get(how))
+
+
+def einsum(use: Use) -> Result:
+    """`einsum(x, y, "batch i, i j -> batch j")`: as torch's, but for words in place of letters, and the pattern behind the tensors."""
+    *tensors, last = use.args
+    if not isinstance(last.literal, str):
+        return of_constants(use.operands())
+    words = re.findall(r"[A-Za-z_]\w*", last.literal)
+    letters = dict(zip(dict.fromkeys(words), string.ascii_letters, strict=False))
+    equation = re.sub(r"[A-Za-z_]\w*", lambda word: letters.get(word[0], "?"), last.literal)
+    return transfer.einsum(use.over(Argument(literal=equation), *tensors))
+
+
+def packed(use: Use) -> Result:
+    """`pack([x, ...], "b * d")`: the dimensions between those that are named as one, and the sizes that they had."""
+    tensors, pattern = use.get(0, "tensors"), use.get(1, "pattern").literal
+    items = tensors.items if tensors.items is not None else (tensors,)
+    if not any(i.scale for i in items):
+        return Result()
+    names = pattern.split() if isinstance(pattern, str) else []
+    axes = {shape_of(i).axis if i.scale == "sample" else None for i in items}
+    if len(axes) > 1 or "*" not in names or (axis := axes.pop()) is None or axis >= names.index("*"):
+        return NO_CLAIM
+    for each in items:
+        use.proves(shape_of(each), len(names) - 1)
+    return Result("sample", parts=(Result("sample", Shape(None, len(names), axis)), Result()))
+
+
+def unpacked(use: Use) -> Result:
+    """`unpack(x, sizes, "b * d")`: the tensors that were packed."""
+    x, pattern = use.get(0, "tensor"), use.get(2, "pattern").literal
+    names = pattern.split() if isinstance(pattern, str) else []
+    if x.scale not in ROWS or use.get(1, "packed_shapes").scale is not None or "*" not in names[shape_of(x).axis + 1 :]:
+        return of_constants((x,))
+    use.proves(shape_of(x), len(names))
+    use.shows.append((UNKNOWN, len(names) - 1))
+    return Result(x.scale, Shape(UNKNOWN, 0, shape_of(x).axis, shape_of(x).sure, several=True))
 
 
 def _patterned(use: Use, over_samples: Scale | None) -> Result:

@@ -244,7 +244,14 @@ POINTNET2: dict[str, Rule] = {  # pointnet2_ops 3.0
     "grouping_operation": partial(transfer.of_clouds, dims=4),
     "three_nn": partial(transfer.of_clouds, dims=3, several=True),
 }
-EINOPS: dict[str, Rule] = {"rearrange": patterns.rearranged, "repeat": patterns.rearranged, "reduce": patterns.reduced}
+EINOPS: dict[str, Rule] = {
+    "rearrange": patterns.rearranged,
+    "repeat": patterns.rearranged,
+    "reduce": patterns.reduced,
+    "pack": patterns.packed,
+    "unpack": patterns.unpacked,
+    "einsum": patterns.einsum,
+}
 
 
 def _module(rule: Rule | str, settings: str = "", **defaults: object) -> tuple[Rule, tuple[str, ...], dict[str, Argument]]:

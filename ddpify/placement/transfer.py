@@ -500,6 +500,7 @@ def einsum(use: Use) -> Result:
     terms, output = _terms(equation)
     if len(terms) != len(operands):
         return NO_CLAIM
+    terms, output = _without_ellipses(terms, output, [a.shape for a in operands])
     names = {_letter(use, term, shape_of(a)) for term, a in zip(terms, operands, strict=True) if a.scale in ROWS}
     name = names.pop() if len(names) == 1 else None
     if name is None:
@@ -520,6 +521,17 @@ def _terms(equation: str) -> tuple[list[str], str]:
         letters = inputs.replace(",", "").replace(".", "")
         output = ("..." if "..." in inputs else "") + "".join(sorted(x for x in set(letters) if letters.count(x) == 1))
     return inputs.split(","), output
+
+
+def _without_ellipses(terms: list[str], output: str, shapes: list[Shape | None]) -> tuple[list[str], str]:
+    """An equation with a digit for each dimension that "..." stands for, where all operands' numbers of dimensions are known."""
+    ndims = [s.ndim if s is not None else None for s in shapes]
+    rests = [n - len(_letters(t)) + 1 for t, n in zip(terms, ndims, strict=True) if n is not None and "..." in t]
+    most = max(rests, default=0)
+    if len(rests) < sum("..." in t for t in terms) or not all(0 <= r <= most < 10 for r in rests):
+        return terms, output
+    digits, left = "0123456789"[:most], iter(rests)
+    return [t.replace("...", digits[most - next(left) :]) if "..." in t else t for t in terms], output.replace("...", digits)
 
 
 def _letters(term: str) -> list[str]:
