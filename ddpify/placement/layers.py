@@ -59,10 +59,24 @@ def patches(ndim: int, out: int, use: Use) -> Result:
 
 def weighted_layer(ndims: tuple[int, ...], out: int | None, use: Use) -> Result:
     """The same, with weights that must not come from the batch; sizes may, those of a tensor that the result is to be as large as."""
+    if (apart := _grouped(ndims[0], use)) is not None:
+        return apart
     sized = [a for a in use.operands() if a.scale == "count" and a.shape is not None]
     if any(a.scale is not None for a in use.operands() if a is not use.get(0, "input") and a not in sized):
         return of_constants(use.operands())
     return layer(ndims, out, use)
+
+
+def _grouped(ndim: int, use: Use) -> Result | None:
+    """A convolution of all samples as the groups of one image, each by its own weights: `conv2d(x.view(1, -1, h, w), w, groups=len(x))`."""
+    x, weight, groups = use.get(0, "input"), use.get(1, "weight"), use.get(6, "groups")
+    bias = use.get(2, "bias")
+    shape = shape_of(x)
+    if groups.scale != "count" or x.scale != "sample" or weight.scale != "sample" or bias.scale not in (None, "sample"):
+        return None
+    others = [a for a in use.operands() if a not in (x, weight, bias, groups)]
+    whole = shape.axis == 1 and shape.front and shape.ndim in (ndim, None) and shape_of(weight).axis == 0
+    return Result("sample", Shape(None, ndim, 1, front=True)) if whole and all(a.scale is None for a in others) else None
 
 
 def instance_norm(ndim: int, use: Use) -> Result:

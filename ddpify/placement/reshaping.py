@@ -250,7 +250,7 @@ def _samples_first(x: Argument, sizes: Sequence[Argument], new: Shape) -> Result
         return Result(x.scale, new._replace(axis=ones, front=ones > 0), WHOLE) if counts == [ones] else NO_CLAIM
     if rest and rest[0] == ones:
         alone = ones == len(sizes) - 1 and (shape.ndim == 1 or (shape.ndim == 2 and shape.single))
-        return Result(x.scale, new._replace(axis=ones), frozenset() if alone else PARTS)
+        return Result(x.scale, new._replace(axis=ones, front=ones > 0), frozenset() if alone else PARTS)
     if rest and all(type(s.literal) is int for s in sizes[: rest[0]]):
         return NO_CLAIM
     return Result(x.scale, new, REORDERED)  # a batch size that is written out

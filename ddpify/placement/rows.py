@@ -14,14 +14,15 @@ from ddpify.placement.shape import Argument, Result, Use
 from ddpify.placement.transfer import Rule, along, of_last, reduction
 
 _ELEMENTWISE = """
-    abs absolute acos acosh arccosh arcsinh arctanh addcdiv addcmul alpha_dropout angle arccos arcsin arctan arctan2 asin asinh atan atan2 atanh bitwise_and
-    bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor bool ceil celu clamp clamp_max clamp_min clip complex conj copysign cos cosh deg2rad digamma dropout elu eq
-    entr erf erfc erfcx erfinv exp exp2 expit expm1 feature_alpha_dropout fix float_power floor fmod frac gammaln gcd ge gelu greater greater_equal gt
-    hardshrink hardsigmoid hardswish hardtanh heaviside hypot i0 i0e i1 i1e igamma igammac imag isclose isfinite isinf isnan isneginf isposinf isreal lcm ldexp le leaky_relu lerp less
-    less_equal lgamma log log_ndtr log10 log1p log2 logaddexp logaddexp2 logical_and logical_not logical_or logical_xor logit logsigmoid lt
-    mish nan_to_num ndtr ndtri ne nextafter not_equal polar positive pow power rad2deg real reciprocal relu relu6 round rrelu
-    rsqrt selu sgn sigmoid sign signbit silu sin sinc sinh softplus softshrink softsign sqrt square tan tanh tanhshrink threshold trunc
-    xlog1py xlogy
+    abs absolute acos acosh addcdiv addcmul alpha_dropout angle arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan
+    atan2 atanh bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor bool ceil celu clamp clamp_max
+    clamp_min clip complex conj copysign cos cosh deg2rad digamma dropout elu entr eq erf erfc erfcx erfinv exp exp2 expit expm1
+    feature_alpha_dropout fix float_power floor fmod frac gammaln gcd ge gelu greater greater_equal gt hardshrink hardsigmoid
+    hardswish hardtanh heaviside hypot i0 i0e i1 i1e igamma igammac imag isclose isfinite isinf isnan isneginf isposinf isreal lcm
+    ldexp le leaky_relu lerp less less_equal lgamma log log10 log1p log2 log_ndtr logaddexp logaddexp2 logical_and logical_not
+    logical_or logical_xor logit logsigmoid lt mish nan_to_num ndtr ndtri ne nextafter not_equal polar positive pow power rad2deg
+    real reciprocal relu relu6 round rrelu rsqrt selu sgn sigmoid sign signbit silu sin sinc sinh softplus softshrink softsign sqrt
+    square tan tanh tanhshrink threshold trunc xlog1py xlogy
 """.split()
 _KEPT = """
     to cuda cpu float double half bfloat16 type type_as detach clone contiguous requires_grad_ pin_memory item tolist numpy astype copy
@@ -43,11 +44,7 @@ _CONVOLUTIONS: dict[str, Rule] = {
     f"conv{'_transpose' if t else ''}{n}d": partial(weighted_layer, (n + 2,), None) for n in (1, 2, 3) for t in (0, 1)
 }
 _POOLS: dict[str, Rule] = {
-    **{
-        f"{how}pool{n}d": partial(layer, (n + 1, n + 2), None)
-        for how in ("avg_", "lp_", "adaptive_avg_", "max_un")
-        for n in (1, 2, 3)
-    },
+    **{f"{how}pool{n}d": partial(layer, (n + 1, n + 2), None) for how in ("avg_", "lp_", "adaptive_avg_", "max_un") for n in (1, 2, 3)},
     **{f"{how}_pool{n}d": partial(layers.max_pool, (n + 1, n + 2), at) for how, at in (("max", 6), ("adaptive_max", 2)) for n in (1, 2, 3)},
 }
 _NORMS = dict.fromkeys(("instance_norm", "group_norm", "local_response_norm"), partial(layer, (2, 3, 4, 5), None))

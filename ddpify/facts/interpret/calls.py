@@ -7,7 +7,7 @@ import builtins
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from ddpify.facts import drivers, library, named, sources, tensors, uniform
 from ddpify.facts.assumed import BY_ALL_RANKS, BY_RANK_ZERO, GATHERS, READERS
@@ -54,6 +54,7 @@ from ddpify.facts.tensor_entries import part_of_several
 from ddpify.facts.tree import walk
 from ddpify.placement.shape import Shape
 
+_Called = TypeVar("_Called", bound=Obj)
 _DEPTH = 24
 _NESTED = 4  # so deep outputs are looked into that hold lists of others
 _CALLED_FOR = {"__iter__": "iter", "__next__": "next"}
@@ -212,14 +213,14 @@ def invoke(run: Interpreter, call: Call, func: Value, args: list[Value], keyword
         return invoke_one(run, call, objs[0], args, keywords)
     objs = list(opened(run, objs))
     if "**" not in keywords and not any(isinstance(a, ast.Starred) for a in call.node.args):
-        objs = _fit_for(objs, len(args) + len(keywords), args[0] if args else NOTHING)
+        objs = _fit_for(objs, len(args) + len(keywords), args[0] if args else NOTHING) or objs
     called = _alternatives(run, fitting(run, call.node, objs))
     return join([invoke_one(run, call, o, args, keywords, alike) for o, alike in called])
 
 
-def _fit_for(objs: list[Obj], inputs: int, batch: Value) -> list[Obj]:
-    """Those of some objects that can be called with so many inputs, the first of which is `batch`, where there are any: others fail."""
-    return [o for o in objs if not isinstance(o, New) or tensors.takes(o, inputs, batch)] or objs
+def _fit_for(objs: list[_Called], inputs: int, batch: Value) -> list[_Called]:
+    """Those of some objects that can be called with so many inputs, the first of which is `batch`: others fail."""
+    return [o for o in objs if not isinstance(o, New) or tensors.takes(o, inputs, batch)]
 
 
 def _alternatives(run: Interpreter, objs: Iterable[Obj]) -> Iterator[tuple[Obj, frozenset[Obj]]]:
@@ -385,7 +386,7 @@ def _in_a_row(run: Interpreter, obj: New, call: Call, value: Value) -> Value | N
         for step in steps:
             value = _step(run, step, call, value)
         return value
-    each = [_step(run, just(child), call, value) for child in ordered(run.memory.get((obj, ELEMENT), NOTHING).objs)]
+    each = _in_any_order(run, ordered(run.memory.get((obj, ELEMENT), NOTHING).objs), call, value)
     same = each and all(v.scale == "sample" and v.shape == each[0].shape for v in each)
     if same or not each:
         return Value(each[0].objs, origins_of(each), each[0].scale, each[0].shape) if each else None
@@ -394,9 +395,22 @@ def _in_a_row(run: Interpreter, obj: New, call: Call, value: Value) -> Value | N
     return Value(failed.objs if failed else frozenset(), origins_of(each), scale, shape)
 
 
+def _in_any_order(run: Interpreter, children: Iterable[Obj], call: Call, value: Value) -> list[Value]:
+    """What each of some modules gives, of which it is not known which comes after which: of the input, or of what another one gives."""
+    each: list[Value] = []
+    left = list(children)
+    while left:
+        pairs = {o: next((v for v in (value, *each) if _fit_for([o], 1, v)), None) for o in left}
+        fitting = {o: v for o, v in pairs.items() if v is not None} or dict.fromkeys(left, value)
+        each += [_step(run, just(o), call, v) for o, v in fitting.items()]
+        left = [o for o in left if o not in fitting]
+    return each
+
+
 def _step(run: Interpreter, child: Value, call: Call, value: Value) -> Value:
     """What one of several modules in a row gives; one of which nothing is known may combine samples."""
-    modules = _fit_for([o for o in opened(run, ordered(child.objs)) if isinstance(o, (New, Part))], 1, value)
+    modules = [o for o in opened(run, ordered(child.objs)) if isinstance(o, (New, Part))]
+    modules = _fit_for(modules, 1, value) or modules
     if modules:
         return join(
             [_call_instance(run, call, o, [value], {}, alike) for o, alike in _alternatives(run, modules) if isinstance(o, (New, Part))]

@@ -60,7 +60,7 @@ def _shape(context: Context, call: Call, part: ast.expr, sizes: Sizes) -> Iterat
         yield from _read_as_shape(context, call.node, part, sizes)
     elif sizes.derived(value, bool(sizes.computed)):
         yield from divide_inside(context, part, sizes, _ONE_RANKS, "this shape is computed from the batch size")
-    elif _counts_rows(call) and part in parts_of(call.node.args[:1]) and sizes.equal(value):
+    elif _counts_rows(call) and part in parts_of(call.node.args[:1]) and sizes.equal(value) and not _is_parameter(context, call.node):
         yield context.manual(CODE, part, _WRITTEN_OUT, FROM_BATCH)
 
 
@@ -96,6 +96,11 @@ def _handed_over(context: Context, call: Call, sizes: Sizes) -> ast.expr | None:
 def _counts_rows(call: Call) -> bool:
     """Whether the first number that a call is given would count the samples of a batch, if it is the same as the batch size."""
     return call.method not in _OTHER_NUMBERS and (bool(call.loops) or call.method not in ("repeat", "expand"))
+
+
+def _is_parameter(context: Context, made: ast.Call) -> bool:
+    """Whether a tensor is made to be a parameter, which has no row for each sample of a batch."""
+    return any(made in call.node.args[:1] and "torch.nn.Parameter" in call.func.paths() for call in context.facts.after.trace.calls)
 
 
 def _row_per_sample(context: Context, call: Call, sizes: Sizes) -> list[Change | Finding] | None:
