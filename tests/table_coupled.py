@@ -428,6 +428,77 @@ for epoch in range(3):
             "return self.fc(reduce(rearrange(mixed, 'b h n c -> b n (h c)'), 'b n c -> b c', 'mean'))",
         ).replace("class Net", "from einops import rearrange, reduce, repeat\nfrom einops.layers.torch import Rearrange\n\nclass Net")
     ),
+    "patterns of einops with ellipses, packed and unpacked": _trained(
+        _net(
+            "self.token = nn.Parameter(torch.zeros(1, 4))\nself.qkv, self.fc = nn.Linear(4, 12), nn.Linear(4, 2)\n"
+            "self.body = nn.Sequential(Rearrange('b (n m c) -> b n m c', c=4, m=1), nn.LayerNorm(4))\n"
+            "self.cut, self.rest = self.body[0], nn.Sequential(*self.body[1:])",
+            "words = self.rest(rearrange(self.cut(rows), 'b ... c -> b (...) c'))\n"
+            "b, n, heads = *words.shape[:2], 2\n"
+            "batch, *_, width, two = words.shape[0], *words.shape[-2:], heads\n"
+            "token = repeat(self.token, '... c -> b ... c', b=b)\n"
+            "words, sizes = pack([torch.cat((token, words), dim=1).view(batch, n + 1, width // two, two)], 'b * c')\n"
+            "(words,) = unpack(words, sizes, 'b * c')\n"
+            "q, k, v = map(lambda part: rearrange(part, '... n (h c) -> ... h n c', h=heads), self.qkv(words.flatten(2)).chunk(3, dim=-1))\n"
+            "mixed = torch.einsum('... i c, ... j c -> ... i j', q, k).softmax(-1)\n"
+            "mixed = einsum(mixed, v, '... row key, ... key c -> ... row c')\n"
+            "return self.fc(reduce(rearrange(mixed, '... h n c -> ... n (h c)'), 'b n c -> b c', 'mean'))",
+        ).replace(
+            "class Net",
+            "from einops import einsum, pack, rearrange, reduce, repeat, unpack\nfrom einops.layers.torch import Rearrange\n\nclass Net",
+        )
+    ),
+    "spectra of each sample's signals": _trained(
+        _net(
+            "self.weight, self.fc = nn.Parameter(torch.ones(2, 3, dtype=torch.cfloat)), nn.Linear(8, 2)",
+            "spectrum = torch.fft.rfft(rows.view(-1, 2, 4), dim=-1, norm='ortho')\n"
+            "spectrum = torch.complex(spectrum.real + 1, spectrum.imag) * self.weight\n"
+            "return self.fc(torch.hstack((torch.fft.irfft(spectrum, n=4, dim=-1).flatten(1),)))",
+        )
+    ),
+    "spectra over the samples": _trained(
+        _net("self.fc = nn.Linear(8, 2)", "return self.fc(torch.fft.irfft(torch.fft.rfft(rows, dim=0), n=len(rows), dim=0))"),
+        told=("DDP402",),
+    ),
+    "a number for each sample, of as many dimensions as its rows have": _trained(
+        _net(
+            "self.fc = nn.Linear(8, 2)",
+            "rows = rows.view(-1, 2, 4)\n"
+            "kept = torch.ones((rows.shape[0], *((1,) * (rows.ndim - 1)))) * 0.5\n"
+            "return self.fc((rows.div(0.5) * kept).flatten(1))",
+        )
+    ),
+    "a layer for images or for rows, as an option says": _trained(
+        _net(
+            "layer = partial(nn.Conv1d, kernel_size=1) if len(sys.argv) > 5 else nn.Linear\n"
+            "self.body, self.fc = layer(8, 4), nn.Linear(4, 2)",
+            "return self.fc(self.body(rows))",
+        ).replace("class Net", "import sys\nfrom functools import partial\n\nclass Net")
+    ),
+    "modules that are added in a loop": _trained(
+        _net(
+            "self.body, self.fc = nn.Sequential(), nn.Linear(8, 2)\n"
+            "self.body.add_module('cut', nn.Conv1d(2, 2, 1))\n"
+            "self.body.add_module('flat', nn.Flatten())\n"
+            "for i in range(2):\n    self.body.add_module(f'fc{i}', nn.Linear(8, 8))\n    self.body.add_module(f'norm{i}', nn.LayerNorm(8))",
+            "return self.fc(self.body(rows.view(-1, 2, 4)))",
+        )
+    ),
+    "weights of each sample's own, in a convolution with a group for each": _trained(
+        _net(
+            "self.kinds, self.weight, self.fc = nn.Linear(8, 3), nn.Parameter(torch.ones(3, 4, 2, 1, 1)), nn.Linear(16, 2)",
+            "b, images = len(rows), rows.view(-1, 2, 2, 2)\n"
+            "weight = torch.mm(self.kinds(rows).softmax(1), self.weight.view(3, -1)).view(b * 4, 2, 1, 1)\n"
+            "images = F.conv2d(images.view(1, -1, 2, 2), weight=weight, groups=b)\n"
+            "return self.fc(images.view(b, 4, 2, 2).flatten(1))",
+        )
+    ),
+    "as many learned rows as a batch has samples": _trained(
+        _net(
+            "self.queries, self.fc = nn.Parameter(torch.randn(4, 4)), nn.Linear(4, 2)",
+            "words = rows.view(-1, 2, 4)\nreturn self.fc((self.queries @ words.transpose(1, 2)).softmax(-1).transpose(1, 2).mean(1) @ self.queries)",
+        )
+    ),
     "an average over the samples by einops": _trained(
         _net("self.fc = nn.Linear(8, 2)", "return self.fc(rows - reduce(rows, 'b c -> 1 c', 'mean'))").replace(
             "class Net", "from einops import reduce\n\nclass Net"
