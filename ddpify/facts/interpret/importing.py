@@ -5,11 +5,14 @@ from __future__ import annotations
 import ast
 
 from ddpify.facts import library
+from ddpify.facts.interpret.literals import literal
 from ddpify.facts.interpret.state import STARS, Interpreter
 from ddpify.facts.model import (
     NOTHING,
     Ext,
     Module,
+    New,
+    Tup,
     Value,
     just,
 )
@@ -53,15 +56,26 @@ def _star(run: Interpreter, base: str | None, file: SourceFile | None) -> None:
                 run.bind(name, just(Ext(canonical(f"{base}.{name}"))))
             run.memory.add((run.frame.file, STARS), just(Ext(base)))
         return
+    listed = _listed(run, base)
     for name, value in run.memory.of(base):
         if name == STARS:
             run.memory.add((run.frame.file, STARS), value)
-        elif not name.startswith("_"):
+        elif name in listed if listed else not name.startswith("_"):
             run.bind(name, value)
     inside = [module.rpartition(".")[2] for module in run.project.files if module.rpartition(".")[0] == base]  # names of the package, too
     for name in inside:
         if (base, name) not in run.memory and not name.startswith("_"):
             run.bind(name, just(Module(f"{base}.{name}")))
+
+
+def _listed(run: Interpreter, module: str) -> set[object]:
+    """The names that the `__all__` of a module lists; none where it has none, or may list more than is known."""
+    value = run.memory.get((module, "__all__"), NOTHING)
+    (only,) = value.objs if len(value.objs) == 1 else (None,)
+    held = only.items if isinstance(only, Tup) else run.memory.numbered(only) if isinstance(only, New) else ()
+    grown = isinstance(only, New) and any((only, key) in run.memory for key in ("[?]", "iterable"))
+    names = {literal(v) for v in held}
+    return set() if grown or not all(isinstance(n, str) for n in names) else names
 
 
 def imports(run: Interpreter, node: ast.Import | ast.ImportFrom, file: str) -> set[str]:
