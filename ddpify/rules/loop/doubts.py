@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from ddpify.facts import collect
+from ddpify.facts import collect, library
 from ddpify.facts.model import Value
 from ddpify.facts.runs import Run
 from ddpify.rules.base import Cause
@@ -18,16 +18,24 @@ _MOST = 40  # operations that are looked at
 def cause(context: Context, node: ast.Call, loss: Value) -> Cause | None:
     """The first operation after which a backward call's loss is not known to average over samples; None where no single one is found."""
     run = context.facts.after
-    first = [n for n in context.facts.entry.nodes() if isinstance(n, ast.expr) and _is_first(run, n, loss)][:_MOST]
+    trees = [context.facts.entry, *(t for t in context.facts.trees.values() if t is not context.facts.entry)]
+    first = [n for tree in trees for n in tree.nodes() if isinstance(n, ast.expr) and _is_first(run, n, loss)][:_MOST]
     if not first:
         return None
     used = loss_in(collect.redistributed_run(context.facts, dict.fromkeys(first, "mark")), node).of_kind("mark")
-    found = next((n for n in first if n in used), None)
+    reached = [n for n in first if n in used]
+    found = next((n for n in reached if not _is_followed(run, n)), reached[0] if reached else None)
     if found is None:
         return None
     text = ast.unparse(found)
     text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
     return Cause(text, _why(run, found), context.facts.tree_of(found).shown, found.lineno)
+
+
+def _is_followed(run: Run, node: ast.expr) -> bool:
+    """Whether a value is what a network of the project gives, inside which an operation may be found."""
+    called = run.value(node.func).instances() if isinstance(node, ast.Call) else ()
+    return any(o.cls is not None or o.path in library.WRAPPERS for o in called)
 
 
 def _is_first(run: Run, node: ast.expr, loss: Value) -> bool:
