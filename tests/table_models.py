@@ -3405,3 +3405,31 @@ SCRIPTS |= {
         ("a classifier of transformers", "transformers", "BertForTokenClassification"),
     )
 }
+
+_LAST_STATE = """
+class Last(nn.Module):
+    LAYERS = 1
+
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(1, 4, self.LAYERS, batch_first=True)
+        self.head = nn.Linear(4, 1)
+
+    def forward(self, rows):
+        _, (hidden, cell) = self.lstm(rows.unsqueeze(-1))
+        return self.head(hidden.squeeze()).squeeze()
+
+
+net = Last()
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(3):
+    total = 0.0
+    for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+        loss = F.mse_loss(net(rows), kinds.float())
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+        total += loss.detach().numpy()
+    print("sum %.4f" % total)
+"""
+SCRIPTS |= {"the last state of one layer without its dimension of one": Script(_LAST_STATE, same=("sum",))}
