@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from ddpify.facts.model import NOTHING, Class, Func, Method, Tup, Value, just
-from ddpify.facts.tree import walk
+from ddpify.facts.tree import last_name, walk
 
 if TYPE_CHECKING:
     from ddpify.facts.interpret.state import Frame, Interpreter
@@ -85,7 +85,12 @@ def _targets(backward: ast.AST) -> Iterator[ast.expr]:
 
 
 def _changes(function: ast.AST) -> bool:
-    """Whether a function may change tensors in place, or keep something."""
+    """Whether a function may change tensors in place, or keep something.
+
+    Not one that differentiates anew: the gradients that it finds are those that it gives back, and are averaged as these.
+    """
+    if any(isinstance(n, (ast.Attribute, ast.Name)) and last_name(n) in ("grad", "enable_grad") for n in walk(function)):
+        return False
     for node in walk(function):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             if node.func.attr.endswith("_") and not node.func.attr.endswith("__"):
