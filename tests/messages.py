@@ -600,6 +600,9 @@ PROCESSES = {
         + EPOCHS
         + BATCH.replace("model(x)", "model(x + torch.rand(x.shape, generator=numbers))")
     ),
+    "a GPU as the default device, where orders are drawn": piece(
+        "start", 'torch.set_default_device("cuda" if torch.cuda.is_available() else "cpu")\n'
+    ),
     "devices chosen by default": piece("start", 'os.environ.setdefault("CUDA_VISIBLE_DEVICES", args.gpu)\n'),
     "to spawn: a list of one GPU": whole(
         HEAD.replace("import os", "import argparse\nimport os")

@@ -733,3 +733,53 @@ SCRIPTS |= {
         told=("DDP404",),
     ),
 }
+
+_BANK = """\
+class Average(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, rows, numbers, bank):
+        {save}
+        return rows @ bank.t() / 0.2
+
+    @staticmethod
+    def backward(ctx, gradient):
+        {read}
+        slope = gradient @ bank / 0.2
+        {move}
+        return slope, None, None
+
+
+class Bank(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("rows", F.normalize(torch.sin(torch.arange(42.0 * 4)).view(42, 4)))
+
+    def forward(self, rows, numbers):
+        return Average.apply(rows, numbers, self.rows)
+
+
+bank, model = Bank(), nn.Linear(8, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(2):
+    for rows, _, numbers in DataLoader(TensorDataset(x[:42], y[:42], torch.arange(42)), batch_size=6, shuffle=True):
+        loss = F.cross_entropy(bank(F.normalize(model(rows)), numbers), numbers)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+print("bank %.5f" % (bank.rows * torch.arange(4)).sum().item())
+"""
+_SAVED = ("ctx.save_for_backward(rows, numbers, bank)", "rows, numbers, bank = ctx.saved_tensors")
+_HELD = ("ctx.bank = bank\n        ctx.save_for_backward(rows, numbers)", "rows, numbers = ctx.saved_tensors\n        bank = ctx.bank")
+_ALL_AT_ONCE = "bank.index_copy_(0, numbers, F.normalize(bank[numbers] * 0.5 + rows * 0.5))"
+_ONE_BY_ONE = (
+    "for row, number in zip(rows, numbers):\n            ctx.bank[number] = 0.5 * ctx.bank[number] + 0.5 * row\n"
+    "            ctx.bank[number] /= ctx.bank[number].norm()"
+)
+_BANKS = {
+    "a bank of rows that the gradient of a function moves": (*_SAVED, _ALL_AT_ONCE),
+    "a bank of rows that the gradient of a function moves one by one": (*_HELD, _ONE_BY_ONE),
+}
+SCRIPTS |= {
+    title: Script(_BANK.replace("{save}", save).replace("{read}", read).replace("{move}", move), same=("bank",))
+    for title, (save, read, move) in _BANKS.items()
+}

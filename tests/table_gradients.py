@@ -1763,3 +1763,43 @@ SCRIPTS |= {
     f"a penalty on slopes, with as many weights as each sample has entries, {how}": Script(_ENTRIES_OF_EACH.format(entries=entries))
     for how, entries in (("by whole numbers", "images.nelement() // images.size(0)"), ("rounded", "int(images.numel() / len(images))"))
 }
+
+_AGAIN = """
+class Again(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, layer, rows, *weights):
+        ctx.layer = layer
+        ctx.save_for_backward(rows, *weights)
+        return torch.tanh(layer(rows))
+
+    @staticmethod
+    def backward(ctx, gradient):
+        rows, weight, bias = ctx.saved_tensors
+        slopes = [None]
+        with torch.enable_grad():
+            given = rows.detach().requires_grad_(True)
+            out = torch.tanh(ctx.layer(given))
+            found = torch.autograd.grad(out, (given, weight, bias), gradient)
+        slopes[0:] = [None, *found]
+        return tuple(slopes)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(8, 6), nn.Linear(6, 2)
+
+    def forward(self, rows):
+        return self.second(Again.apply(self.first, rows.requires_grad_(True), *self.first.parameters()))
+
+
+net = Net()
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(2):
+    for rows, kinds in DataLoader(TensorDataset(x[:42], y[:42]), batch_size=6, shuffle=True):
+        loss = F.cross_entropy(net(rows), kinds)
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+"""
+SCRIPTS |= {"a backward of its own that differentiates anew": Script(_AGAIN)}

@@ -3826,3 +3826,58 @@ SCRIPTS |= {
         ("of all samples, one after another", "[s[0].unsqueeze(0) for s in samples if s[0].sum() > -9], 0", 8, ("DDP402",)),
     )
 }
+
+_NUMBERED = """
+net = nn.Linear(8, 2)
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+feed = DataLoader(TensorDataset(x[:42], y[:42]), batch_size=6, shuffle=True)
+
+
+def endless(loader):
+    while True:
+        for number, (rows, kinds) in enumerate(loader):
+            yield rows, kinds
+
+
+def step(rows, kinds):
+    loss = F.cross_entropy(net(rows), kinds)
+    sgd.zero_grad()
+    loss.backward()
+    sgd.step()
+
+
+"""
+SCRIPTS |= {
+    "an iterator of numbered batches in each epoch": Script(
+        _NUMBERED
+        + """
+for epoch in range(2):
+    batches = iter(enumerate(feed))
+    for _ in range(len(feed)):
+        number, (rows, kinds) = next(batches)
+        step(rows, kinds)
+"""
+    ),
+    "a generator of numbered batches that begins again": Script(
+        _NUMBERED
+        + """
+batches = endless(feed)
+for _ in range(15):
+    step(*next(batches))
+"""
+    ),
+    "a generator of numbered batches that an object draws from": Script(
+        _NUMBERED
+        + """
+class Training:
+    def run(self, loader):
+        self.batches = endless(loader)
+        for _ in range(15):
+            rows, kinds = self.batches.__next__()
+            step(rows, kinds)
+
+
+Training().run(feed)
+"""
+    ),
+}

@@ -4006,3 +4006,41 @@ SCRIPTS |= on_three(
     },
     rows=36,
 )
+
+_WEIGHED = """
+    import functools
+
+
+    def distance(outputs, kinds, weight=None, size_average=None):
+        return F.cross_entropy(outputs, kinds, weight=weight, size_average=size_average{ignored})
+
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rare", action="store_true")
+    args = parser.parse_args()
+    weight = torch.tensor([0.5, 3.0]) if args.rare else None
+    settings = {"weight": weight}
+    criterion = nn.CrossEntropyLoss(weight=weight{ignored})
+    kinds = torch.where(torch.arange(len(y)) % 5 < 2, -1, y)
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, labels in DataLoader(TensorDataset(x, {kinds}), batch_size=6, shuffle=True):
+            loss = {loss}
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """
+_WEIGHTS = {
+    "a function": "F.cross_entropy(net(rows), labels, weight=weight{ignored})",
+    "an object": "criterion(net(rows), labels)",
+    "a function of the project": "distance(net(rows), labels, weight)",
+    "settings that a function is bound to": "functools.partial(distance, **settings)(net(rows), labels)",
+}
+_UNWEIGHED = _WEIGHED.replace("{kinds}", "kinds").replace("{ignored}", ", ignore_index=-1").replace("{loss}", "distance(net(rows), labels)")
+SCRIPTS |= {"class weights that nobody gives, and labels that are ignored": Script(_UNWEIGHED)}
+for _where, _loss in _WEIGHTS.items():
+    for _more, _ignored, _kinds in (("", "", "y"), (", and labels that are ignored", ", ignore_index=-1", "kinds")):
+        _text = _WEIGHED.replace("{kinds}", _kinds).replace("{loss}", _loss).replace("{ignored}", _ignored)
+        for _how, _args in (("", ("--rare",)), ("not ", ())):
+            SCRIPTS[f"class weights that an option asks for in {_where}{_more}, {_how}given"] = Script(_text, args=_args)

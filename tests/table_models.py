@@ -3405,3 +3405,66 @@ SCRIPTS |= {
         ("a classifier of transformers", "transformers", "BertForTokenClassification"),
     )
 }
+
+_LAST_STATE = """
+class Last(nn.Module):
+    LAYERS = 1
+
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(1, 4, self.LAYERS, batch_first=True)
+        self.head = nn.Linear(4, 1)
+
+    def forward(self, rows):
+        _, (hidden, cell) = self.lstm(rows.unsqueeze(-1))
+        return self.head(hidden.squeeze()).squeeze()
+
+
+net = Last()
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(3):
+    total = 0.0
+    for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+        loss = F.mse_loss(net(rows), kinds.float())
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+        total += loss.detach().numpy()
+    print("sum %.4f" % total)
+"""
+SCRIPTS |= {"the last state of one layer without its dimension of one": Script(_LAST_STATE, same=("sum",))}
+
+_BEGUN = """
+def begin(layer):
+    kind = layer.__class__.__name__
+    if kind.find("Linear") != -1:
+        nn.init.normal_(layer.weight.data, 0.0, 0.3)
+        nn.init.constant_(layer.bias.data, 0.1)
+
+
+class Body(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(8, 6), nn.Sequential(nn.Linear(6, 6), nn.Tanh())
+        for layer in self.children():
+            layer.apply(begin)
+
+    def forward(self, rows):
+        return self.second(torch.relu(self.first(rows)))
+
+
+body, head = Body(), nn.Linear(6, 2)
+for net in {nets}:
+    net.apply(begin)
+sgd = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=0.1)
+for epoch in range(2):
+    for rows, kinds in DataLoader(TensorDataset(x[:42], y[:42]), batch_size=6, shuffle=True):
+        loss = F.cross_entropy(head(body(rows)), kinds)
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+"""
+SCRIPTS |= {
+    "weights of several networks that one function draws": Script(_BEGUN.replace("{nets}", "(body, head)")),
+    "weights of one network of several that a function draws": Script(_BEGUN.replace("{nets}", "(head,)")),
+}

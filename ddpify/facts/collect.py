@@ -302,7 +302,7 @@ def loss_of(call: Call) -> Value:
 def _loop(run: Run, call: Call) -> TrainingLoop:
     loss = loss_of(call)
     fed = (o for o in loss.of_kind("batch") | loss.of_kind("whole") if isinstance(o, New))
-    loaders = frozenset(o for o in fed if not _by_rank_zero(run, o))
+    loaders = frozenset(o for o in fed if not by_rank_zero(run, o))
     around = [loop for loop in call.loops if isinstance(loop.node, (ast.For, ast.AsyncFor, ast.While))]
     if loaders and not any(run.is_loader(o) for o in loaders):  # batches are drawn in a loop that a loader counts
         loaders |= frozenset(o for loop in around[-1:] for o in loop.element.batches() if run.is_loader(o))
@@ -321,7 +321,7 @@ def batches_of(run: Run, value: Value) -> frozenset[New]:
     return frozenset(o for o in (*value.batches(), *whole) if isinstance(o, New))
 
 
-def _by_rank_zero(run: Run, loader: New) -> bool:
+def by_rank_zero(run: Run, loader: New) -> bool:
     """Whether rank 0 reads a loader for all ranks."""
     by = run.memory.get((loader, WHOLE_BATCHES), NOTHING)
     return any(isinstance(o, Lit) and o.value == BY_RANK_ZERO for o in by.objs)

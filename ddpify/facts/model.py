@@ -218,9 +218,9 @@ class Value:
 
     def __or__(self, other: Value) -> Value:
         if self is other or not (other.objs or other.origins or other.scale):
-            return self
+            return self if other.shape is None else _or_tensor(self, other)
         if not (self.objs or self.origins or self.scale):
-            return other
+            return other if self.shape is None else _or_tensor(other, self)
         scale = self.scale if self.scale == other.scale else _either_scale(self.scale, other.scale)
         origins = union(self.origins, other.origins)
         shape = self.shape if self.shape is other.shape or self.shape == other.shape else _either(self, other)
@@ -258,12 +258,24 @@ class Value:
         """The instances it may be."""
         return frozenset(o for o in self.objs if isinstance(o, New))
 
+    def is_none(self) -> bool:
+        """Whether it is None, and nothing else that is known."""
+        none = all(isinstance(o, Lit) and o.value is None for o in self.objs)
+        return none and bool(self.objs) and self.shape is None and self.scale is None
+
     def functions(self) -> frozenset[ast.AST]:
         """The project's functions that it may be, by their definitions."""
         return frozenset(o.node for o in self.objs if isinstance(o, Func))
 
 
 _NONE = frozenset[Any]()
+
+
+def _or_tensor(value: Value, constant: Value) -> Value:
+    """A value or a tensor that is the same on all ranks: `None` or such a tensor has the tensor's dimensions, and is no mere `None`."""
+    if value == NOTHING:
+        return constant
+    return Value(value.objs, value.origins, None, constant.shape) if value.is_none() else value
 
 
 def _either_scale(one: Scale | None, other: Scale | None) -> Scale | None:

@@ -49,6 +49,8 @@ def _starts_later(run: Interpreter, numbers: New) -> bool:
 def _literal(value: Value, only: Obj | None) -> object:
     """The literal that a value is, the one object that it may be being `only`."""
     literal = only.value if isinstance(only, Lit) and value.scale is None and not value.of_kind("index") else UNKNOWN
+    if literal is None and value.shape is not None:  # None or a tensor
+        return UNKNOWN
     return PLACES if literal is UNKNOWN and value.shape is not None and value.shape.places else literal
 
 

@@ -40,7 +40,8 @@ def squeeze(use: Use, x: Argument, shape: Shape) -> Result:
     if given is MISSING:
         if shape.base is None and (shape.dims < 2 or (shape.dims == 2 and shape.single)):
             return Result(x.scale, Shape(None, 1))
-        return Result(x.scale, Shape(UNKNOWN)) if shape.axis == 0 else NO_CLAIM
+        front = shape.front and shape.axis == 1  # the last state of one layer: (1, batch, size)
+        return Result(x.scale, Shape(UNKNOWN)) if shape.axis == 0 or front else NO_CLAIM
     if shape.base is not None and type(given.literal) is int and given.literal < 0:
         return Result(x.scale, Shape(UNKNOWN, 0, shape.axis, shape.sure))  # that of the samples stays, as they are several
     side = use.side(shape, given.literal)

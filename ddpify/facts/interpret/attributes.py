@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from ddpify.facts import library, named, tensors
 from ddpify.facts.assumed import WHOLE_BATCHES
 from ddpify.facts.batch_source import ANY_FIELD, EXAMPLE_BATCH, OTHER_FIELDS
+from ddpify.facts.interpret import own_gradients
 from ddpify.facts.interpret.literals import decorator_names
 from ddpify.facts.interpret.settings import possible
 from ddpify.facts.interpret.state import ELEMENT, UNNAMED, Interpreter
@@ -17,6 +18,8 @@ from ddpify.facts.names import canonical
 from ddpify.facts.origins import Origin, only
 from ddpify.facts.record import Kind
 from ddpify.placement.shape import ROWS
+
+_OF_CLASSES = frozenset(("__name__", "__qualname__", "__module__", "__doc__"))
 
 
 def evaluate_attribute(run: Interpreter, node: ast.Attribute) -> Value:
@@ -73,6 +76,8 @@ def _attribute_of(run: Interpreter, obj: Obj, name: str, base: Value) -> Value:
     match obj:
         case Ext() if obj.path in library.SETTINGS:
             return run.memory.get((obj, name)) or just(run.objects.part(obj, name))
+        case Ext() if name in _OF_CLASSES:
+            return NOTHING  # a text
         case Ext():
             return run.of_library(canonical(f"{obj.path}.{name}"))
         case Pick():
@@ -106,7 +111,9 @@ def _of_module(run: Interpreter, obj: Module, name: str) -> Value:
 
 
 def _of_class(run: Interpreter, obj: Class, name: str) -> Value:
-    if name == "apply" and "torch.autograd.Function" in run.library_bases(obj):
+    if (of_context := own_gradients.context(run, obj, name)) is not None:
+        return of_context
+    if name == "apply" and own_gradients.FUNCTION in run.library_bases(obj):
         found = run.find(obj, "forward") or NOTHING
         return join([just(run.objects.bound(f, obj, obj)) for f in found.objs if isinstance(f, Func)])
     inherited = name in library.CLASS_CONSTRUCTORS and any(True for _ in run.library_bases(obj))
@@ -115,6 +122,8 @@ def _of_class(run: Interpreter, obj: Class, name: str) -> Value:
 
 def _of_object(run: Interpreter, obj: New | Part, name: str, base: Value) -> Value:
     """An attribute of an object that a library made, or of a part of one."""
+    if name == "__class__" and isinstance(obj, New) and obj.path.startswith("torch.nn."):
+        return just(Ext(obj.path))
     loads = name == "batch_size" and run.is_a(obj, *library.LOADERS)
     held = run.memory.get((obj, name)) if not loads else None
     if held is not None:

@@ -9,11 +9,11 @@ from ddpify.facts.interpret.literals import is_number, literal, sources_of
 from ddpify.facts.interpret.settings import known_if
 from ddpify.facts.interpret.state import Interpreter, State
 from ddpify.facts.model import NOTHING, Class, Decision, Ext, Func, Known, Lit, Method, New, Obj, Tup, Value, join, origins_of
-from ddpify.facts.origins import Origin, of_kind, only, without
+from ddpify.facts.origins import Origin, by_kind, of_kind, only, without
 from ddpify.facts.tree import last_name, same, walk
 from ddpify.placement.shape import ROWS
 
-_VARYING = ("index", "batch", "whole", "drawn", "random", "decided", "kept")
+_VARYING = frozenset(("index", "batch", "whole", "drawn", "random", "decided", "kept"))
 _CONTAINERS = frozenset(("list", "tuple", "dict"))
 _NUMBERS = frozenset(("float", "int", "bool"))
 
@@ -77,7 +77,7 @@ def _varies(run: Interpreter, test: ast.expr) -> bool:
     parts = {n.value for n in values if isinstance(n, (ast.Attribute, ast.Subscript))}
     asked = (o for n, value in values.items() if n not in parts for o in value.objs)
     filled = any(isinstance(o, New) and o.path in library.COLLECTIONS for o in asked)  # by the steps before
-    return filled or any(value.of_kind(kind) for value in values.values() for kind in _VARYING)
+    return filled or any(not _VARYING.isdisjoint(by_kind(value.origins)) for value in values.values() if value.origins)
 
 
 def _in_both(origins: frozenset[Origin], parts: list[Value]) -> frozenset[Origin]:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from ddpify.facts import drivers, library, named, sources, tensors, uniform
 from ddpify.facts.assumed import BY_ALL_RANKS, BY_RANK_ZERO, GATHERS, READERS
 from ddpify.facts.flags import flags
-from ddpify.facts.interpret import starred, written
+from ddpify.facts.interpret import own_gradients, starred, written
 from ddpify.facts.interpret.assignment import combine, filled_with, takes_on
 from ddpify.facts.interpret.attributes import opened, read
 from ddpify.facts.interpret.batches import gathered, read_whole, rows_of_rank
@@ -229,7 +229,7 @@ def _alternatives(run: Interpreter, objs: Iterable[Obj]) -> Iterator[tuple[Obj, 
     for obj in objs:
         alike.setdefault(_code(run, obj), []).append(obj)
     for group in alike.values():
-        owners = [o.owner if isinstance(o, Func) else o for o in group]
+        owners = [o.owner if isinstance(o, Func) else o.of if isinstance(o, Method) else o for o in group]
         yield group[0], frozenset(o for o in owners if o is not None)
 
 
@@ -238,6 +238,9 @@ def _code(run: Interpreter, obj: Obj) -> object:
     if isinstance(obj, Func):
         owner = obj.owner
         return (obj.node, owner.cls, obj.made) if isinstance(owner, New) and run.is_module(owner) else obj
+    if isinstance(obj, Method) and obj.name == "apply" and isinstance(obj.of, New):
+        layer = run.is_module(obj.of) or obj.of.path.startswith("torch.nn.")
+        return obj.name if layer else obj  # of one module or another, a function is called for all layers that there may be
     if not isinstance(obj, New):
         return obj
     if obj.cls is None and obj.path.startswith("torch.nn."):
@@ -268,11 +271,14 @@ def invoke_one(
         return drivers.run_group(run, call.node, obj)
     if isinstance(obj, (New, Part)):
         return _call_instance(run, call, obj, args, keywords, alike)
+    if isinstance(obj, Method) and isinstance(obj.of, Class) and obj.name == own_gradients.SAVE:
+        own_gradients.save(run, obj, args)
+        return NOTHING
     if isinstance(obj, Method) and isinstance(obj.of, Class):
         return construct(run, obj.of, call.node, *library.construction(obj.name, args, keywords))
     if isinstance(obj, Method):
         path = sources.path_of(run, obj.of)
-        result = library.call_method(run, call, obj, args, keywords)
+        result = library.call_method(run, call, obj, args, keywords, alike)
         return sources.marked(run, call.node, f"{path}.{obj.name}", result) if path else result
     if isinstance(obj, Ext):
         return sources.marked(run, call.node, obj.path, library.call(run, call, obj.path, args, keywords))
@@ -585,6 +591,10 @@ def call_function(
     run.no_grad += quiet
     entered = len(run.events)
     carry_out(run, func, frame)
+    if own_gradients.is_backward(run, func):
+        run.changed_in_backward = {name: value for name, value in (frame.local or {}).items() if name in frame.changed}
+        frame.changed.clear()
+    own_gradients.run_backward(run, func, frame, lambda back, gradient: _changed_by(run, back, node, gradient))
     run.record.called(node, entered)
     run.no_grad -= quiet
     run.stack, run.breaks = saved
@@ -594,6 +604,13 @@ def call_function(
         run.memory[made, ELEMENT] = frame.yielded
         return just(made)
     return rows_of_rank(run, args, frame.returned)
+
+
+def _changed_by(run: Interpreter, backward: Func, node: ast.AST, gradient: list[Value]) -> dict[str, Value]:
+    """The names whose tensors a backward changes in place, and what they then hold."""
+    run.changed_in_backward = {}
+    call_function(run, backward, node, gradient, {})
+    return run.changed_in_backward
 
 
 def _goes_into(run: Interpreter, func: Func, args: list[Value]) -> bool:

@@ -103,6 +103,7 @@ class Interpreter(ABC):
         self.assumed = assumed
         self.batch_sources = assumed.batch_sources
         self.fed: dict[ast.AST, Value] = {}
+        self.changed_in_backward: dict[str, Value] = {}
         self.replicated_branches = assumed.replicated_branches
         self.shares = assumed.shares
         self.redistributed = assumed.redistributed

@@ -98,7 +98,7 @@ def _layer(new: Construction) -> None:
     given = {**dict(zip(_BY_PLACE.get(name, ()), new.args, strict=False)), **new.keywords}
     new.keep_settings()
     for setting in _OF_LOSSES:
-        if setting in given and not is_literal(given[setting], None):
+        if setting in given and not given[setting].is_none():
             new.keep(setting, given[setting])
     if is_literal(given.get("size_average", NOTHING), False):
         new.keep("reduction", just(Lit("sum")))

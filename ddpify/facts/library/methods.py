@@ -17,7 +17,7 @@ from ddpify.facts.library.generic import call_arguments
 from ddpify.facts.library.row import Rule, Use, row_of
 from ddpify.facts.library.tensor_methods import REPEATING, call_tensor
 from ddpify.facts.library.torch import drawn_of_size
-from ddpify.facts.model import NOTHING, Call, Func, Lit, Method, New, Obj, Part, Tup, Value, join, just, origins_of, outermost
+from ddpify.facts.model import NOTHING, Call, Func, Lit, Method, New, Obj, Part, Tup, Value, join, just, ordered, origins_of, outermost
 from ddpify.facts.origins import Origin, only, without
 
 if TYPE_CHECKING:
@@ -57,10 +57,11 @@ def _applied(use: Use) -> Value | None:
     if package and not package.startswith("torch."):
         return None
     functions = Value(frozenset(o for o in use.argument(0, "fn").objs if isinstance(o, Func)))
-    layers = frozenset(_layers(use, True)) or frozenset((use.of,))
+    modules = use.alike or frozenset((use.of,))
     if functions.objs:
-        use.run.invoke(use.event, functions, [Value(layers, frozenset((Origin("parameters", use.of),)))], {})
-    return _itself(use)
+        layers = frozenset(layer for of in modules for layer in _layers(use._replace(of=of), True) or (of,))
+        use.run.invoke(use.event, functions, [Value(layers, frozenset(Origin("parameters", of) for of in modules))], {})
+    return join([_itself(use._replace(of=of)) for of in ordered(modules)])
 
 
 def _modules(use: Use) -> Value:
@@ -278,10 +279,12 @@ _KEEPS_NOTHING = dict.fromkeys(
 )
 
 
-def call_method(run: Interpreter, event: Call, method: Method, args: list[Value], keywords: dict[str, Value]) -> Value:
-    """Call a method of a library's object, or one that an object of the project inherits from a library."""
+def call_method(
+    run: Interpreter, event: Call, method: Method, args: list[Value], keywords: dict[str, Value], alike: frozenset[Obj] = frozenset()
+) -> Value:
+    """Call a method of a library's object, or one that an object of the project inherits from a library; of any of those `alike`."""
     obj, name, now = method.of, method.name, event.now
-    use = Use(run, event, name, args, keywords, obj)
+    use = Use(run, event, name, args, keywords, obj, alike)
     if isinstance(obj, Lit) and name == "format" and (like := named.filled_in(run, just(obj))):
         return Value(like, use.mixed.origins)
     if isinstance(obj, Lit):

@@ -25,7 +25,7 @@ _LOWER_CASE = frozenset(("collections.defaultdict", "collections.deque", "iterto
 
 
 class Use(NamedTuple):
-    """One call of a library's function or class by its `path`, or of the method `path` of an object `of`."""
+    """One call of a library's function or class by its `path`, or of the method `path` of an object `of`, or of any of those `alike`."""
 
     run: Interpreter
     event: Call
@@ -33,6 +33,7 @@ class Use(NamedTuple):
     args: list[Value]
     keywords: dict[str, Value]
     of: Obj = _NOBODY
+    alike: frozenset[Obj] = frozenset()
 
     @property
     def node(self) -> ast.Call:

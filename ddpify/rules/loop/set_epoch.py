@@ -276,6 +276,8 @@ def _gone_through(context: Context, loader: New) -> Iterator[tuple[ast.AST, ast.
     for tree in context.facts.trees.values():
         for node in tree.nodes():
             over = node.iter if isinstance(node, ast.For) else node.value if isinstance(node, ast.YieldFrom) else None
+            if isinstance(over, ast.Call) and over.args and _counts(context, over):
+                over = over.args[0]
             if over is not None and loader in run.value(over).objs:
                 yield node, over
 
@@ -288,8 +290,14 @@ def _gone_over(call: Call) -> ast.expr:
 
 def _starts(context: Context, call: Call) -> bool:
     """Whether a call makes an iterator that is kept: `iter(loader)`, or `enumerate(loader)` that no loop runs over."""
-    paths, up = call.func.paths(), context.tree.parent.get(call.node)
-    return "iter" in paths or ("enumerate" in paths and not isinstance(up, (ast.For, ast.comprehension, ast.Call)))
+    paths, up = call.func.paths(), context.facts.tree_of(call.node).parent.get(call.node)
+    passed_on = isinstance(up, ast.Call) and "iter" not in context.facts.after.value(up.func).paths()
+    return "iter" in paths or ("enumerate" in paths and not passed_on and not isinstance(up, (ast.For, ast.comprehension)))
+
+
+def _counts(context: Context, node: ast.Call) -> bool:
+    """Whether a call numbers what is gone through: `enumerate(loader)`."""
+    return "enumerate" in context.facts.after.value(node.func).paths()
 
 
 def _remade(feed: _Feed, starts: int = 0) -> bool:

@@ -10,6 +10,7 @@ from ddpify.edits import Edit, FreshName, InsertBefore, escaped
 from ddpify.facts import collect
 from ddpify.facts.effects import effect
 from ddpify.facts.library import Labelled
+from ddpify.facts.library.flow import is_literal
 from ddpify.facts.model import Call, Value
 from ddpify.facts.tensors import BY_WEIGHT
 from ddpify.facts.tree import names_read, walk
@@ -161,11 +162,22 @@ def _amount(context: Context, call: Call) -> str:
     by_class = any(map(_is_weighted, (*call.func.paths(), *(o.path for o in call.func.instances()))))
     if not ignored and by_class and context.facts.after.interpreter.ignores():
         ignored = _IGNORED
-    if weight and ignored:
-        return f"{weight}[{target}[{target} != {ignored}]].sum()"
-    if weight or ignored:
-        return f"{weight}[{target}].sum()" if weight else f"({target} != {ignored}).sum()"
-    return f"torch.tensor({target}.numel(), device={target}.device)" if chosen else ""
+    valid, count = (f"{target}[{target} != {ignored}]", f"({target} != {ignored}).sum()") if ignored else (target, "")
+    if weight:
+        weights = f"{weight}[{valid}].sum()"
+        count = count or _number_of(target)
+        return f"{weights} if {weight} is not None else {count}" if _may_be_none(context, call) else weights
+    return count or (_number_of(target) if chosen else "")
+
+
+def _number_of(target: str) -> str:
+    return f"torch.tensor({target}.numel(), device={target}.device)"
+
+
+def _may_be_none(context: Context, call: Call) -> bool:
+    """Whether the class weights of a loss are given in some runs only."""
+    given = [call.argument(2, "weight"), *(context.facts.after.memory.get((o, "weight")) for o in call.func.instances())]
+    return any(is_literal(v, None) for v in given if v is not None)
 
 
 def _weight_and_ignored(context: Context, call: Call, chosen: bool) -> tuple[str, str] | None:
@@ -173,6 +185,8 @@ def _weight_and_ignored(context: Context, call: Call, chosen: bool) -> tuple[str
     run, node = context.facts.after, call.node
     if any(_is_weighted(p) for p in call.func.paths()):
         weight, ignored = argument(node, 2, "weight"), argument(node, None, "ignore_index")
+        given = call.argument(2, "weight")
+        weight = None if given is not None and given.is_none() else weight
         return context.operand(weight) if weight else "", context.operand(ignored) if ignored else ""
     instances = call.func.instances()
     known = chosen or all(_is_weighted(o.path) for o in instances)

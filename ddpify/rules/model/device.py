@@ -143,6 +143,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             yield _change(context, text, Replace(text, _text(context)))
     yield from _configured(context)
     yield from one_device.demanded(context, CODE)
+    yield from one_device.orders(context, CODE)
     yield from _elsewhere(context, devices)
 
 
