@@ -439,7 +439,8 @@ for epoch in range(3):
             "token = repeat(self.token, '... c -> b ... c', b=b)\n"
             "words, sizes = pack([torch.cat((token, words), dim=1).view(batch, n + 1, width // two, two)], 'b * c')\n"
             "(words,) = unpack(words, sizes, 'b * c')\n"
-            "q, k, v = map(lambda part: rearrange(part, '... n (h c) -> ... h n c', h=heads), self.qkv(words.flatten(2)).chunk(3, dim=-1))\n"
+            "parts = self.qkv(words.flatten(2)).chunk(3, dim=-1)\n"
+            "q, k, v = map(lambda part: rearrange(part, '... n (h c) -> ... h n c', h=heads), parts)\n"
             "mixed = torch.einsum('... i c, ... j c -> ... i j', q, k).softmax(-1)\n"
             "mixed = einsum(mixed, v, '... row key, ... key c -> ... row c')\n"
             "return self.fc(reduce(rearrange(mixed, '... h n c -> ... n (h c)'), 'b n c -> b c', 'mean'))",
@@ -480,7 +481,8 @@ for epoch in range(3):
             "self.body, self.fc = nn.Sequential(), nn.Linear(8, 2)\n"
             "self.body.add_module('cut', nn.Conv1d(2, 2, 1))\n"
             "self.body.add_module('flat', nn.Flatten())\n"
-            "for i in range(2):\n    self.body.add_module(f'fc{i}', nn.Linear(8, 8))\n    self.body.add_module(f'norm{i}', nn.LayerNorm(8))",
+            "for i in range(2):\n"
+            "    self.body.add_module(f'fc{i}', nn.Linear(8, 8))\n    self.body.add_module(f'norm{i}', nn.LayerNorm(8))",
             "return self.fc(self.body(rows.view(-1, 2, 4)))",
         )
     ),
@@ -496,7 +498,8 @@ for epoch in range(3):
     "as many learned rows as a batch has samples": _trained(
         _net(
             "self.queries, self.fc = nn.Parameter(torch.randn(4, 4)), nn.Linear(4, 2)",
-            "words = rows.view(-1, 2, 4)\nreturn self.fc((self.queries @ words.transpose(1, 2)).softmax(-1).transpose(1, 2).mean(1) @ self.queries)",
+            "near = (self.queries @ rows.view(-1, 2, 4).transpose(1, 2)).softmax(-1)\n"
+            "return self.fc(near.transpose(1, 2).mean(1) @ self.queries)",
         )
     ),
     "an average over the samples by einops": _trained(

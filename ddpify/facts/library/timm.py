@@ -1,4 +1,4 @@
-"""What models of timm and torchvision give. Losses, meters and schedulers of timm: templates/library. Checked on timm 1.0.31."""
+"""What models of timm and torchvision give; losses, meters and schedulers of timm: templates/library. Checked on timm 1.0.31."""
 
 from __future__ import annotations
 
