@@ -3208,6 +3208,28 @@ settings = Settings(values)
         """,
         stand_ins={"wandb/__init__.py": WANDB},
     ),
+    "wandb whose folder rank 0 alone asks for": Script(
+        """
+        import wandb
+
+        wandb.init(project="demo", name="first")
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        name = None
+        for epoch in range(2):
+            for data, target in loader:
+                optimizer.zero_grad()
+                loss = F.cross_entropy(model(data), target)
+                loss.backward()
+                optimizer.step()
+            if name is not None:
+                os.remove(os.path.join(wandb.run.dir, name))
+            name = f"model_{epoch}.pt"
+            torch.save(model.state_dict(), os.path.join(wandb.run.dir, name))
+        """,
+        stand_ins={"wandb/__init__.py": WANDB},
+    ),
     "wandb with a run object and a flag": Script(
         """
         import wandb
