@@ -5055,3 +5055,23 @@ class trange:
 SCRIPTS["bars whose settings are in dicts, one of which says when to draw"] = Script(
     _BARS_OF_SETTINGS, same=("bar", "epoch"), stand_ins={"tqdm.py": _DRAWN}
 )
+
+_SAVED_IN_PRINT = """
+    {above}
+
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        for data, target in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+            optimizer.zero_grad()
+            F.cross_entropy(model(data), target).backward()
+            optimizer.step()
+        {called}print("saved", epoch, torch.save({{"net": model.state_dict(), "sgd": optimizer.state_dict()}}, f"net_{{epoch}}.pt"))
+"""
+SCRIPTS |= {
+    f"a save inside a print, {title}": Script(
+        _SAVED_IN_PRINT.format(above=above, called=called), same=("saved",), files={"words.py": "def said(text):\n    print(text)\n"}
+    )
+    for title, above, called in (("alone", "", ""), ("where other modules print", "import words", "words.said('now')\n        "))
+}

@@ -149,6 +149,26 @@ def truth(run: Interpreter, node: ast.expr) -> bool | None:
         case ast.Compare(left=asked, ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(value=None)]):
             none = _is_none(_held_now(run, asked))
             return None if none is None else none is isinstance(op, ast.Is)
+        case ast.Call(args=[asked], keywords=[]) if (for_none := _asks_for_none(run, node)) is not None:
+            none = _is_none(_held_now(run, asked))
+            return None if none is None else none is for_none
+    return None
+
+
+def _asks_for_none(run: Interpreter, node: ast.Call) -> bool | None:
+    """Whether a function of the project says if what it is given is None; False where it says if it is not; None for any other."""
+    objs = run.trace.values.get(node.func, NOTHING).objs
+    said = {_says_if_none(o.node) if isinstance(o, Func) else None for o in objs}
+    return said.pop() if len(said) == 1 else None
+
+
+def _says_if_none(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> bool | None:
+    """The same of a function that does nothing else: `def exists(x): return x is not None`."""
+    body = function.body[-1] if isinstance(function, ast.FunctionDef) and len(function.body) == 1 else function
+    given = [a.arg for a in function.args.args]
+    match body.value if isinstance(body, ast.Return) else getattr(body, "body", None):
+        case ast.Compare(left=ast.Name(id=name), ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(value=None)]):
+            return isinstance(op, ast.Is) if given == [name] else None
     return None
 
 
