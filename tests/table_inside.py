@@ -1027,3 +1027,128 @@ SCRIPTS |= {
     )
     for how, (one, told) in _MOVED.items()
 }
+
+_CARRIED = """
+    {above}
+    def default(value, otherwise):
+        return value if exists(value) else otherwise
+
+
+    class Step(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.Linear(6, 6)
+
+        def forward(self, steps, before=None):
+            steps = torch.tanh(self.inner(steps))
+            if exists(before):
+                steps = torch.cat((before.mean(0, keepdim=True).expand(len(steps), -1, -1), steps), dim=1)
+            return steps[:, -4:], steps[:, -1:]
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words, self.layers, self.out = nn.Embedding(9, 6), nn.ModuleList([Step(), Step()]), nn.Linear(6, 9)
+
+        def forward(self, words, carried=None):
+            steps, carried, kept = self.words(words[:, :-1]), iter(default(carried, [])), []
+            for layer in self.layers:
+                steps, last = layer(steps, next(carried, None))
+                kept.append(last)
+            return F.cross_entropy(self.out(steps).transpose(1, 2), words[:, 1:]), kept
+
+
+    class Words(Dataset):
+        def __len__(self):
+            return 42
+
+        def __getitem__(self, i):
+            return torch.arange(i, i + 5) % 9
+
+
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for words in DataLoader(Words(), batch_size=6, shuffle=True):
+            loss, _ = net(words)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    with torch.no_grad():
+        _, carried = net(Words()[3][None])
+        print("carried", round(net(Words()[4][None], carried)[0].item(), 5))
+"""
+SCRIPTS |= {
+    f"states that are carried on only where there are some, {title}": Script(
+        _CARRIED.replace("{above}", above), same=("carried",), rows=42, told=(), options=Options(whole_batches="never")
+    )
+    for title, above in {
+        "asked by a function": "def exists(value):\n        return value is not None\n\n",
+        "asked by another": "exists = lambda value: not value == None\n".replace("not value == None", "value != None"),
+    }.items()
+}
+_SOME_OF = """
+    class Marked(Dataset):
+        def __len__(self):
+            return 42
+
+        def __getitem__(self, i):
+            if i % 2:
+                return x[i], x[i] * 2, y[i]
+            return x[i], x[i] / 2, y[i]
+
+
+    def moved(batch):
+        return tuple(part.to("cpu") for part in batch[:-1]), batch[-1]
+
+
+    net = nn.Bilinear(8, 8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for batch in DataLoader(Marked(), batch_size=6, shuffle=True):
+            given, kinds = moved(batch)
+            loss = F.cross_entropy(net(*given), kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+SCRIPTS["all parts of a batch but the last, whose samples are tuples"] = Script(_SOME_OF, rows=42, options=Options(whole_batches="never"))
+_MASKED = """
+    class Marked(Dataset):
+        def __len__(self):
+            return 42
+
+        def __getitem__(self, i):
+            return x[i], (x[i] > 0).float(), y[i]
+
+
+    def collated(samples):
+        rows, masks, kinds = zip(*samples)
+        return torch.stack(rows), torch.stack(masks), torch.tensor(kinds)
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.out = nn.Linear(8, 3)
+
+        def forward(self, rows, mask):
+            size, length = rows.size()
+            mask = mask.unsqueeze(1).unsqueeze(1).expand(size, 3, length, length)
+            return self.out(rows) * mask.mean((2, 3))
+
+
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for batch in DataLoader(Marked(), batch_size=6, shuffle=True, collate_fn=collated):
+            rows, mask, kinds = batch
+            loss = F.cross_entropy(net(rows, mask), kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+SCRIPTS["a mask that is expanded to the number of samples, and to other sizes"] = Script(
+    _MASKED, rows=42, options=Options(whole_batches="never")
+)

@@ -146,9 +146,9 @@ def truth(run: Interpreter, node: ast.expr) -> bool | None:
     if flag_value is not None:
         return flag_value
     match node:
-        case ast.Compare(left=asked, ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(value=None)]):
+        case ast.Compare(left=asked, ops=[ast.Is() | ast.IsNot() | ast.Eq() | ast.NotEq() as op], comparators=[ast.Constant(value=None)]):
             none = _is_none(_held_now(run, asked))
-            return None if none is None else none is isinstance(op, ast.Is)
+            return None if none is None else none is isinstance(op, (ast.Is, ast.Eq))
         case ast.Call(args=[asked], keywords=[]) if (for_none := _asks_for_none(run, node)) is not None:
             none = _is_none(_held_now(run, asked))
             return None if none is None else none is for_none
@@ -167,8 +167,8 @@ def _says_if_none(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
     body = function.body[-1] if isinstance(function, ast.FunctionDef) and len(function.body) == 1 else function
     given = [a.arg for a in function.args.args]
     match body.value if isinstance(body, ast.Return) else getattr(body, "body", None):
-        case ast.Compare(left=ast.Name(id=name), ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(value=None)]):
-            return isinstance(op, ast.Is) if given == [name] else None
+        case ast.Compare(left=ast.Name(id=name), ops=[ast.Is() | ast.IsNot() | ast.Eq() | ast.NotEq() as op], comparators=[ast.Constant(None)]):
+            return isinstance(op, (ast.Is, ast.Eq)) if given == [name] else None
     return None
 
 
