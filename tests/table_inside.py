@@ -1152,3 +1152,48 @@ _MASKED = """
 SCRIPTS["a mask that is expanded to the number of samples, and to other sizes"] = Script(
     _MASKED, rows=42, options=Options(whole_batches="never")
 )
+_CLIPPED = """
+    class Norm(nn.LayerNorm):
+        def forward(self, rows):
+            kind = rows.dtype
+            return super().forward(rows.type(torch.float64)).type(kind)
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words, self.norm, self.mix = nn.Embedding(9, 6), Norm(6), nn.MultiheadAttention(6, 2)
+            self.out, self.weight = nn.Linear(6, 9), self._made(6, 1)
+
+        def _made(self, *size):
+            made = nn.Parameter(torch.empty(*size))
+            nn.init.constant_(made, 0.3)
+            return made
+
+        def forward(self, words):
+            steps = self.words(words).permute(1, 0, 2)
+            steps = steps + self.mix(*[self.norm(steps)] * 3, need_weights=False)[0]
+            share = F.softmax(torch.matmul(steps, self.weight), dim=0)
+            return self.out((steps * share).permute(1, 0, 2))
+
+
+    class Words(Dataset):
+        def __len__(self):
+            return 42
+
+        def __getitem__(self, i):
+            return torch.arange(i, i + 5) % 9
+
+
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for words in DataLoader(Words(), batch_size=6, shuffle=True):
+            loss = F.cross_entropy(net(words[:, :-1]).transpose(1, 2), words[:, 1:])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+SCRIPTS["a norm of the script's own that goes on to torch's, and weights of a size that is unpacked"] = Script(
+    _CLIPPED, rows=42, options=Options(whole_batches="never")
+)

@@ -389,7 +389,7 @@ def _in_unwrapped_branch(context: Context, model: ast.expr) -> bool:
     return False
 
 
-def _unprefixed_keys(context: Context, node: ast.Attribute) -> Iterator[Change]:
+def _unprefixed_keys(context: Context, node: ast.Attribute) -> Iterator[Change | Finding]:
     """The state dict of a model that the original had wrapped by then, and that is not wrapped here, or not yet."""
     facts, call = context.facts, context.tree.parent[node]
     wrappers = [o for o in facts.before.value(node.value).objs if isinstance(o, New) and o.path == library.DATAPARALLEL]
@@ -397,7 +397,10 @@ def _unprefixed_keys(context: Context, node: ast.Attribute) -> Iterator[Change]:
     if not wrappers or unwrapped or all(dataparallel.stays(context, o.node) for o in wrappers) or not isinstance(call, ast.Call):
         return
     if node.attr == "state_dict" and len(wrappers) < len(facts.before.value(node.value).objs):
-        return  # the original took the model out, or may have wrapped none
+        asked = optional_wraps.is_optional(facts, facts.before.value(node.value)) and not _in_unwrapped_branch(context, node.value)
+        if asked:
+            yield context.manual(CODE, node, dataparallel.PLAIN, level=Safety.NOTE)
+        return  # else the original took the model out, or may have wrapped none
     yield from dataparallel.keys_as_wrapped(context, call, node.attr)
 
 
