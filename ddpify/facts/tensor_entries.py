@@ -65,8 +65,9 @@ def _is_of_tuples(run: Interpreter, loader: object) -> bool:
     sets = run.memory.get((loader, "dataset"), NOTHING).objs if isinstance(loader, New) else frozenset()
     methods = [run.find(o.cls, "__getitem__") if isinstance(o, New) and o.cls is not None else None for o in sets]
     functions = [f for m in methods for f in (m.functions() if m is not None else (None,))]
-    given = [n.value for f in functions if f is not None for n in scope_nodes(*f.body) if isinstance(n, ast.Return)]
-    return bool(given) and None not in functions and all(isinstance(value, ast.Tuple) for value in given)
+    own = [f for f in functions if isinstance(f, ast.FunctionDef)]
+    given = [n.value for f in own for n in scope_nodes(*f.body) if isinstance(n, ast.Return)]
+    return bool(given) and own == functions and all(isinstance(value, ast.Tuple) for value in given)
 
 
 def _is_drawn(base: Value, index: Value) -> bool:
