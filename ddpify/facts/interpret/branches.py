@@ -167,7 +167,7 @@ def _says_if_none(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
     body = function.body[-1] if isinstance(function, ast.FunctionDef) and len(function.body) == 1 else function
     given = [a.arg for a in function.args.args]
     match body.value if isinstance(body, ast.Return) else getattr(body, "body", None):
-        case ast.Compare(left=ast.Name(id=name), ops=[ast.Is() | ast.IsNot() | ast.Eq() | ast.NotEq() as op], comparators=[ast.Constant(None)]):
+        case ast.Compare(ast.Name(id=name), [ast.Is() | ast.IsNot() | ast.Eq() | ast.NotEq() as op], [ast.Constant(value=None)]):
             return isinstance(op, (ast.Is, ast.Eq)) if given == [name] else None
     return None
 
