@@ -1194,6 +1194,30 @@ _CLIPPED = """
             loss.backward()
             optimizer.step()
 """
+_UNPACKED = """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.wide, self.out = nn.Linear(8, 12), nn.Linear(4, 2)
+
+        def forward(self, rows, several=False):
+            parts = self.wide(rows).view(*([-1, 3, 4] if several else [3, 4]))
+            return self.out(torch.tanh(parts).mean(-2))
+
+
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=6, shuffle=True):
+            loss = F.cross_entropy(net(rows, several=True), kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    print("one", [round(v, 5) for v in net(x[0]).tolist()])
+"""
+SCRIPTS["sizes in a list that is unpacked, one of two by a setting"] = Script(
+    _UNPACKED, same=("one",), rows=42, options=Options(whole_batches="never")
+)
 SCRIPTS["a norm of the script's own that goes on to torch's, and weights of a size that is unpacked"] = Script(
     _CLIPPED, rows=42, options=Options(whole_batches="never")
 )

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ddpify.facts import orders, uniform
-from ddpify.facts.model import NOTHING, Lit, New, Tup, Value, join
+from ddpify.facts.model import NOTHING, Lit, New, Obj, Tup, Value, join
 from ddpify.facts.operands import argument, drawn_inside, entries, given
 from ddpify.facts.origins import Origin, of_kind, only, ungraded, without
 from ddpify.placement import rows
@@ -357,12 +357,21 @@ def _is_starred(nodes: Iterable[ast.expr]) -> bool:
 
 
 def _are_counted(run: Interpreter, nodes: Sequence[ast.expr]) -> bool:
-    """Whether all that is unpacked are tuples of one length, such as all that a function is given: `*sizes`."""
+    """Whether all that is unpacked are tuples of one length, such as all that a function is given: `*sizes`; or lists that are written out."""
     if any(isinstance(n, (ast.Tuple, ast.List)) and _is_starred(n.elts) for n in nodes):
         return False
     objs = [run.trace.values.get(n.value, NOTHING).objs for n in nodes if isinstance(n, ast.Starred)]
-    lengths = [{len(o.items) if isinstance(o, Tup) and o.rest is None else None for o in each} for each in objs]
+    lengths = [{_length(run, o) for o in each} for each in objs]
     return bool(lengths) and all(len(each) == 1 and None not in each for each in lengths)
+
+
+def _length(run: Interpreter, obj: Obj) -> int | None:
+    """How many entries a tuple has, or a list that nothing was put into; None where it is not known."""
+    if isinstance(obj, Tup):
+        return len(obj.items) if obj.rest is None else None
+    if not isinstance(obj, New) or not isinstance(obj.node, ast.List) or (obj, "[?]") in run.memory or _is_starred(obj.node.elts):
+        return None
+    return len(obj.node.elts)
 
 
 def binary(run: Interpreter, op: ast.operator, left: Value, right: Value, origins: frozenset[Origin], node: ast.AST) -> Value:

@@ -395,13 +395,19 @@ def evaluate_ifexp(run: Interpreter, node: ast.IfExp) -> Value:
             parts.append(_as_answered(run, node.test, part, taken))
     run.settings = settings
     tuples = {any(isinstance(o, Tup) for o in part.objs) for part in parts}
-    expected = known_flag(run, node.test, settings=True) if all(map(is_number, parts)) or len(tuples) == 2 else None
+    plain = all(map(is_number, parts)) or len(tuples) == 2 or all(map(_is_written_out, (node.body, node.orelse)))
+    expected = known_flag(run, node.test, settings=True) if plain else None
     if expected is not None and len(parts) == 2:
         return parts[0 if expected else 1]
     chosen, decides = join(parts), _deciding(test) if len(parts) == 2 else frozenset()
     own = of_kind(decides, "decided") and chosen.scale in ("mean", "sum", "count", "total")
     origins = _in_both(chosen.origins, parts) if len(parts) == 2 and _varies(run, node.test) else chosen.origins
     return Value(chosen.objs, origins | decides, "other" if own else chosen.scale, chosen.shape)
+
+
+def _is_written_out(node: ast.expr) -> bool:
+    """Whether an expression is a list of numbers, such as sizes."""
+    return isinstance(node, ast.List) and all(isinstance(e, (ast.Constant, ast.UnaryOp, ast.Name, ast.Attribute)) for e in node.elts)
 
 
 def _as_answered(run: Interpreter, test: ast.expr, part: ast.expr, taken: bool) -> Value:

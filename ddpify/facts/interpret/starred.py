@@ -14,6 +14,10 @@ def entries(run: Interpreter, node: ast.Starred, value: Value, func: Value, give
     (only,) = value.objs if len(value.objs) == 1 else (None,)
     if isinstance(only, Tup):
         return list(only.entries)
+    if isinstance(only, New) and isinstance(only.node, ast.List) and (only, "[?]") not in run.memory:
+        written = run.memory.numbered(only)
+        if len(written) == len(only.node.elts) > 0 and not any(isinstance(e, ast.Starred) for e in only.node.elts):
+            return written
     taken = max((_taken(run, o) for o in func.objs), key=len, default=[])[given:]
     parts = tensor_entries.unpacked(run, value, len(taken), node) if len(taken) > 1 else None
     if parts:
