@@ -357,7 +357,7 @@ def _is_starred(nodes: Iterable[ast.expr]) -> bool:
 
 
 def _are_counted(run: Interpreter, nodes: Sequence[ast.expr]) -> bool:
-    """Whether all that is unpacked are tuples of one length, such as all that a function is given: `*sizes`; or lists that are written out."""
+    """Whether all that is unpacked are tuples of one length, as all that a function is given: `*sizes`, or lists as they are written."""
     if any(isinstance(n, (ast.Tuple, ast.List)) and _is_starred(n.elts) for n in nodes):
         return False
     objs = [run.trace.values.get(n.value, NOTHING).objs for n in nodes if isinstance(n, ast.Starred)]
