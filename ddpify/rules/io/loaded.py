@@ -19,7 +19,7 @@ def checkpoint(context: Context, node: ast.Call) -> bool:
     run = context.facts.after
     if not run.calls(node) or _is_applied_to_loaded(context, node, frozenset(("load_state_dict", "load_checkpoint", "update"))):
         return True
-    if any(getattr(o, "node", None) is node for o in context.facts.trained) or any(_made_by(o, node) for o in run.run):
+    if any(_made_by(o, node) for o in context.facts.trained):
         return True
     return any(_is_loaded(context, c.receiver, node) for method in ("eval", "train", "state_dict") for c in run.calls_named(method))
 
@@ -30,10 +30,12 @@ def random_state(context: Context, node: ast.Call) -> bool:
 
 
 def computed_with(context: Context, node: ast.Call) -> bool:
-    """Whether what is loaded, or a part of it, is computed with where it lies: nothing moves it before."""
+    """Whether what is loaded, or a part of it, is computed with where it lies: nothing moves it before; or is run, as a model is."""
     run, tree = context.facts.after, context.tree
     if isinstance(moved := tree.parent[node], ast.Attribute) and moved.attr in _MOVED:
         return False
+    if any(_made_by(root, node) for o in run.run for root in run.roots(o)):
+        return True
     for used in tree.of(ast.Name, ast.Attribute, ast.Subscript, ast.Call):
         objs = run.value(used).objs
         up = tree.parent.get(used)
