@@ -63,8 +63,8 @@ def is_needed(context: Context, touch: Touch) -> bool:
 
 
 def _walks(path: Value, new: Set[Origin]) -> bool:
-    """Whether a path is one of those that were listed, or of given ones, whichever of them was drawn: not a new one made from them."""
+    """Whether a path is one of those that were listed, or one of given ones that was drawn: not a new one made from them."""
     kinds = {o.kind for o in path.origins if o.kind in _MOMENTARY}
     draws = [o.of for o in path.origins if o.kind == "drawn"]
     given = all(isinstance(n, ast.Call) and last_name(n.func) in _DRAWN_FROM_GIVEN for n in draws)
-    return (kinds == {"listing"} or (bool(draws) and given and "time" not in kinds)) and not path.origins & new
+    return (kinds == {"listing"} or (kinds == {"random"} and bool(draws) and given)) and not path.origins & new
