@@ -65,10 +65,11 @@ class Devices:
             (isinstance(o, Lit) and type(o.value) is int) or (isinstance(o, Part) and self._is_setting(o.name)) for o in value.objs
         ) or (not value.objs and bool(value.of_kind("index")) and value.scale is None and {k.kind for k in value.origins} == {"index"})
 
-    def _is_of_setting(self, obj: object) -> bool:
+    @staticmethod
+    def _is_of_setting(obj: object) -> bool:
         """Whether a method, such as `args.gpu_ids.split`, is of a setting that names GPUs: so does what it gives."""
         while isinstance(obj, (Part, Method)):
-            if isinstance(obj, Part) and self._is_setting(obj.name):
+            if isinstance(obj, Part) and _SETTING.search(obj.name):
                 return True
             obj = obj.of
         return False
