@@ -1240,6 +1240,7 @@ OUTPUT = {
             "    return log\n"
         },
     ),
+    "an attribute in a function that nothing calls": piece("start", "def kinds():\n    return model.classes\n"),
     "a sweep": piece("loop", "import wandb\n\nwandb.init()\nfolder = wandb.restore('best.pt')\nfor epoch in range(9):\n    train(epoch)\n"),
     "a file read where some ranks come by": piece(
         "end", "torch.save(model.state_dict(), 'a.pt')\nif time.time() > 9:\n    model.load_state_dict(torch.load('a.pt'))\n"

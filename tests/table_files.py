@@ -3208,6 +3208,28 @@ settings = Settings(values)
         """,
         stand_ins={"wandb/__init__.py": WANDB},
     ),
+    "wandb whose folder rank 0 alone asks for": Script(
+        """
+        import wandb
+
+        wandb.init(project="demo", name="first")
+        loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        name = None
+        for epoch in range(2):
+            for data, target in loader:
+                optimizer.zero_grad()
+                loss = F.cross_entropy(model(data), target)
+                loss.backward()
+                optimizer.step()
+            if name is not None:
+                os.remove(os.path.join(wandb.run.dir, name))
+            name = f"model_{epoch}.pt"
+            torch.save(model.state_dict(), os.path.join(wandb.run.dir, name))
+        """,
+        stand_ins={"wandb/__init__.py": WANDB},
+    ),
     "wandb with a run object and a flag": Script(
         """
         import wandb
@@ -5032,4 +5054,84 @@ class trange:
 """
 SCRIPTS["bars whose settings are in dicts, one of which says when to draw"] = Script(
     _BARS_OF_SETTINGS, same=("bar", "epoch"), stand_ins={"tqdm.py": _DRAWN}
+)
+
+_SAVED_IN_PRINT = """
+    {above}
+
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        for data, target in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+            optimizer.zero_grad()
+            F.cross_entropy(model(data), target).backward()
+            optimizer.step()
+        {called}print("saved", epoch, torch.save({{"net": model.state_dict(), "sgd": optimizer.state_dict()}}, f"net_{{epoch}}.pt"))
+"""
+SCRIPTS |= {
+    f"a save inside a print, {title}": Script(
+        _SAVED_IN_PRINT.format(above=above, called=called), same=("saved",), files={"words.py": "def said(text):\n    print(text)\n"}
+    )
+    for title, above, called in (("alone", "", ""), ("where other modules print", "import words", "words.said('now')\n        "))
+}
+
+_DRAWN_FILES = """
+    import random
+
+
+    class Files(Dataset):
+        def __init__(self):
+            self.paths = [f"rows_{i}.pt" for i in range(6)]
+            random.seed(3)
+            random.shuffle(self.paths)
+
+        def __len__(self):
+            return 44
+
+        def __getitem__(self, i):
+            return x[i] + torch.load(self.paths[i % 6]), y[i]
+
+
+    for i in range(6):
+        torch.save(torch.full((8,), i / 10), f"rows_{i}.pt")
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        for data, target in DataLoader(Files(), batch_size=4, shuffle=True):
+            optimizer.zero_grad()
+            F.cross_entropy(model(data), target).backward()
+            optimizer.step()
+    torch.save(model.state_dict(), "model.pt")
+"""
+SCRIPTS["files that are read in an order which was drawn"] = Script(_DRAWN_FILES)
+_MOMENTS = """
+    moments = torch.load("moments.pt")
+    weights = torch.load("weights.pt")
+    teacher = torch.load("teacher.pt", weights_only=False)
+    model = nn.Linear(8, 2).cuda()
+    criterion = nn.CrossEntropyLoss(weight=weights)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        for data, target in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+            data = (data.cuda() - moments["mean"]) / moments["deviation"]
+            optimizer.zero_grad()
+            (F.mse_loss(model(data), teacher(data)) + F.cross_entropy(model(data), target.cuda())).backward()
+            optimizer.step()
+"""
+
+
+def _saved(value: object) -> bytes:
+    held = io.BytesIO()
+    torch.save(value, held)
+    return held.getvalue()
+
+
+SCRIPTS["numbers and a model that are loaded from where they were saved"] = Script(
+    _MOMENTS,
+    files={
+        "moments.pt": _saved({"mean": torch.ones(8).double() / 4, "deviation": torch.ones(8).double() / 2}),
+        "weights.pt": _saved(torch.tensor([1.0, 1.0]).double()),
+        "teacher.pt": _saved(torch.nn.Linear(8, 2).double()),
+    },
 )

@@ -1027,3 +1027,197 @@ SCRIPTS |= {
     )
     for how, (one, told) in _MOVED.items()
 }
+
+_CARRIED = """
+    {above}
+    def default(value, otherwise):
+        return value if exists(value) else otherwise
+
+
+    class Step(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.Linear(6, 6)
+
+        def forward(self, steps, before=None):
+            steps = torch.tanh(self.inner(steps))
+            if exists(before):
+                steps = torch.cat((before.mean(0, keepdim=True).expand(len(steps), -1, -1), steps), dim=1)
+            return steps[:, -4:], steps[:, -1:]
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words, self.layers, self.out = nn.Embedding(9, 6), nn.ModuleList([Step(), Step()]), nn.Linear(6, 9)
+
+        def forward(self, words, carried=None):
+            steps, carried, kept = self.words(words[:, :-1]), iter(default(carried, [])), []
+            for layer in self.layers:
+                steps, last = layer(steps, next(carried, None))
+                kept.append(last)
+            return F.cross_entropy(self.out(steps).transpose(1, 2), words[:, 1:]), kept
+
+
+    class Words(Dataset):
+        def __len__(self):
+            return 42
+
+        def __getitem__(self, i):
+            return torch.arange(i, i + 5) % 9
+
+
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for words in DataLoader(Words(), batch_size=6, shuffle=True):
+            loss, _ = net(words)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    with torch.no_grad():
+        _, carried = net(Words()[3][None])
+        print("carried", round(net(Words()[4][None], carried)[0].item(), 5))
+"""
+SCRIPTS |= {
+    f"states that are carried on only where there are some, {title}": Script(
+        _CARRIED.replace("{above}", above), same=("carried",), rows=42, told=(), options=Options(whole_batches="never")
+    )
+    for title, above in {
+        "asked by a function": "def exists(value):\n        return value is not None\n\n",
+        "asked by another": "exists = lambda value: not value == None\n".replace("not value == None", "value != None"),
+    }.items()
+}
+_SOME_OF = """
+    class Marked(Dataset):
+        def __len__(self):
+            return 42
+
+        def __getitem__(self, i):
+            if i % 2:
+                return x[i], x[i] * 2, y[i]
+            return x[i], x[i] / 2, y[i]
+
+
+    def moved(batch):
+        return tuple(part.to("cpu") for part in batch[:-1]), batch[-1]
+
+
+    net = nn.Bilinear(8, 8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for batch in DataLoader(Marked(), batch_size=6, shuffle=True):
+            given, kinds = moved(batch)
+            loss = F.cross_entropy(net(*given), kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+SCRIPTS["all parts of a batch but the last, whose samples are tuples"] = Script(_SOME_OF, rows=42, options=Options(whole_batches="never"))
+_MASKED = """
+    class Marked(Dataset):
+        def __len__(self):
+            return 42
+
+        def __getitem__(self, i):
+            return x[i], (x[i] > 0).float(), y[i]
+
+
+    def collated(samples):
+        rows, masks, kinds = zip(*samples)
+        return torch.stack(rows), torch.stack(masks), torch.tensor(kinds)
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.out = nn.Linear(8, 3)
+
+        def forward(self, rows, mask):
+            size, length = rows.size()
+            mask = mask.unsqueeze(1).unsqueeze(1).expand(size, 3, length, length)
+            return self.out(rows) * mask.mean((2, 3))
+
+
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for batch in DataLoader(Marked(), batch_size=6, shuffle=True, collate_fn=collated):
+            rows, mask, kinds = batch
+            loss = F.cross_entropy(net(rows, mask), kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+SCRIPTS["a mask that is expanded to the number of samples, and to other sizes"] = Script(
+    _MASKED, rows=42, options=Options(whole_batches="never")
+)
+_CLIPPED = """
+    class Norm(nn.LayerNorm):
+        def forward(self, rows):
+            kind = rows.dtype
+            return super().forward(rows.type(torch.float64)).type(kind)
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words, self.norm, self.mix = nn.Embedding(9, 6), Norm(6), nn.MultiheadAttention(6, 2)
+            self.out, self.weight = nn.Linear(6, 9), self._made(6, 1)
+
+        def _made(self, *size):
+            made = nn.Parameter(torch.empty(*size))
+            nn.init.constant_(made, 0.3)
+            return made
+
+        def forward(self, words):
+            steps = self.words(words).permute(1, 0, 2)
+            steps = steps + self.mix(*[self.norm(steps)] * 3, need_weights=False)[0]
+            share = F.softmax(torch.matmul(steps, self.weight), dim=0)
+            return self.out((steps * share).permute(1, 0, 2))
+
+
+    class Words(Dataset):
+        def __len__(self):
+            return 42
+
+        def __getitem__(self, i):
+            return torch.arange(i, i + 5) % 9
+
+
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for words in DataLoader(Words(), batch_size=6, shuffle=True):
+            loss = F.cross_entropy(net(words[:, :-1]).transpose(1, 2), words[:, 1:])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+_UNPACKED = """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.wide, self.out = nn.Linear(8, 12), nn.Linear(4, 2)
+
+        def forward(self, rows, several=False):
+            parts = self.wide(rows).view(*([-1, 3, 4] if several else [3, 4]))
+            return self.out(torch.tanh(parts).mean(-2))
+
+
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=6, shuffle=True):
+            loss = F.cross_entropy(net(rows, several=True), kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    print("one", [round(v, 5) for v in net(x[0]).tolist()])
+"""
+SCRIPTS["sizes in a list that is unpacked, one of two by a setting"] = Script(
+    _UNPACKED, same=("one",), rows=42, options=Options(whole_batches="never")
+)
+SCRIPTS["a norm of the script's own that goes on to torch's, and weights of a size that is unpacked"] = Script(
+    _CLIPPED, rows=42, options=Options(whole_batches="never")
+)

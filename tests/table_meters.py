@@ -957,3 +957,32 @@ SCRIPTS |= {
         ),
     )
 }
+
+_SEEN = """
+    class Board:
+        def line(self, *what):
+            print("line", *what)
+
+
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4)
+    seen, right = 0, 0
+    for epoch in range(2):
+        for rows, kinds in loader:
+            scores = net(rows)
+            loss = F.cross_entropy(scores, kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+            seen += rows.size(0)
+            {shown}
+    """
+SCRIPTS |= {
+    f"samples since the beginning, shown in the loop alone, {title}": Script(_SEEN.format(shown=shown), same=same)
+    for title, shown, same in (
+        ("by a print", "print('seen', seen)", ("seen",)),
+        ("as text", "print(f'seen {seen:6d}')", ("seen",)),
+        ("where something is divided by it", "right += (scores.argmax(1) == kinds).sum().item()\n            print(right / seen)", ()),
+    )
+}

@@ -877,3 +877,27 @@ SCRIPTS["noise that goes against the model, made anew for each batch and sharpen
 SCRIPTS["what goes against the model, made of each batch and sharpened in a loop"] = Script(
     _ADVERSARIAL.replace("torch.rand(rows.shape).sub(0.5)", "torch.sin(rows * 5)")
 )
+
+_CHOSEN = """
+    import numpy as np
+
+    torch.manual_seed(3)
+    net = nn.Linear(8, 8)
+    table = torch.linspace(0.1, 1, 10)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, _ in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+            t = {drawn}
+            share = table[t].view(-1, 1)
+            loss = F.mse_loss(net(rows * share), rows * (1 - share))
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+"""
+SCRIPTS |= {
+    f"a step of each sample that numpy chooses, {title}": Script(_CHOSEN.replace("{drawn}", drawn), apart=("trajectory",))
+    for title, drawn in {
+        "as a list": "np.random.choice(np.arange(1, 10), len(rows)).tolist()",
+        "by name": "np.random.choice(10, size=(rows.size(0),), p=np.full(10, 0.1))",
+    }.items()
+}

@@ -174,3 +174,29 @@ else:
         SAME,
     ),
 }
+SCRIPTS["settings of a file, one of which is put in where there is none"] = Script(
+    """
+    import json
+
+
+    def loader_of(settings):
+        return DataLoader(TensorDataset(x, y), batch_size=settings["batch_size"], shuffle=settings["mixed"] == "yes")
+
+
+    with open("settings.json") as f:
+        settings = json.load(f)
+    if "mixed" not in settings:
+        settings["mixed"] = "yes"
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=settings["rate"])
+    loader = loader_of(settings)
+    for epoch in range(settings["epochs"]):
+        for rows, labels in loader:
+            loss = F.cross_entropy(model(rows), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    torch.save(model.state_dict(), "last.pt")
+    """,
+    files={"settings.json": '{"batch_size": 4, "rate": 0.1, "epochs": 2}'},
+)

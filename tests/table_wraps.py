@@ -2155,3 +2155,44 @@ SCRIPTS["a model that is loaded in one branch, and trained in the other, by grad
     Trainer().fit()
     """,
 )
+
+_TOLD = """
+import sys
+
+import bells
+
+net = nn.Sequential(nn.Linear(8, 6), nn.Tanh(), nn.Linear(6, 2))
+net.width = 6
+
+
+class Trainer:
+    def __init__(self, net):
+        self.net = net
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+    def fit(self):
+        for epoch in range(3):
+            for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+                self.optimizer.zero_grad()
+                F.cross_entropy(self.net(rows), kinds).backward()
+                self.optimizer.step()
+
+    def told(self):
+        return self.net.width, sorted(self.net.state_dict())
+
+
+def told():
+    return net.width, sum(p.numel() for p in net.parameters()), sorted(net.state_dict()), net.training
+
+
+trainer = Trainer(net)
+{before}trainer.fit()
+print("told", bells.ring(sys.modules[__name__], "told"), bells.ring(trainer, "told"))
+torch.save(net.state_dict(), "net.pt")
+"""
+SCRIPTS |= {
+    f"attributes of the model in functions that only a package calls, {title}": Script(
+        _TOLD.replace("{before}", before), same=("told",), stand_ins={"bells.py": "def ring(of, name):\n    return getattr(of, name)()\n"}
+    )
+    for title, before in {"after the training": "", "before it, too": 'print("told", bells.ring(trainer, "told"))\n'}.items()
+}

@@ -69,6 +69,10 @@ SPELLINGS = {
     ),
     "a setting that names a kind of device": ("host = torch.device(args.device)", "host = torch.device(args.device)"),
     "a number to move to": ("w = torch.zeros(3).to(args.card)", "w = torch.zeros(3).to(device)"),
+    "a number of a list that is read from a text": (
+        "cards = []\nfor part in args.gpu.split(','):\n    cards.append(int(part))\nw = torch.zeros(3).to(cards[0])",
+        "cards = []\nfor part in args.gpu.split(','):\n    cards.append(int(part))\nw = torch.zeros(3).to(device)",
+    ),
     "a number that is no device": ("w = torch.zeros(3).to(torch.float64).view(args.width - 7, 3)", None),
     "a number to move to, by name": ("w = torch.zeros(3).to(device=args.card)", "w = torch.zeros(3).to(device=device)"),
     "a number for .cuda": ("w = torch.zeros(3).cuda(args.card, non_blocking=True)", "w = torch.zeros(3).to(device, non_blocking=True)"),

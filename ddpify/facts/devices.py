@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ddpify.facts.collect import Facts
-from ddpify.facts.model import NOTHING, Class, Func, Like, Lit, Method, Part, Value
+from ddpify.facts.model import Class, Func, Like, Lit, Method, Part, Value
 from ddpify.facts.tree import argument, is_none, last_name, walk
 
 INDEXED = re.compile(r"^(cuda|gpu):\d+$")
@@ -38,14 +38,8 @@ class Devices:
 
     def is_of_rank(self, node: ast.AST) -> bool:
         """Whether an expression is computed from the rank, or asks which device is this rank's."""
-        values = [self._held(n) for n in walk(node) if isinstance(n, ast.expr)]
+        values = [self.run.at_end(n) for n in walk(node) if isinstance(n, ast.expr)]
         return any(v.of_kind("rank") or v.of_kind("local") or _THIS in v.paths() for v in values)
-
-    def _held(self, node: ast.expr) -> Value:
-        """The value of an expression; where nothing runs it, that of a name of its module."""
-        if isinstance(node, ast.Name) and node not in self.run.trace.values:
-            return self.run.of(self.facts.tree_of(node).name).get(node.id, NOTHING)
-        return self.run.value(node)
 
     def named(self, node: ast.expr) -> bool:
         """Whether an expression is a number of a GPU, or a text that holds one, which is the same on every rank."""
@@ -65,9 +59,20 @@ class Devices:
         return any(isinstance(o, Lit) and _indexed(o) and o.node in tables for o in self.run.value(node).objs)
 
     def _by_value(self, value: Value) -> bool:
+        if not value.objs and any(self._is_of_setting(o.of[0]) for o in value.origins if o.kind == "method"):  # type: ignore[index]
+            return True
         return any(
             (isinstance(o, Lit) and type(o.value) is int) or (isinstance(o, Part) and self._is_setting(o.name)) for o in value.objs
         ) or (not value.objs and bool(value.of_kind("index")) and value.scale is None and {k.kind for k in value.origins} == {"index"})
+
+    @staticmethod
+    def _is_of_setting(obj: object) -> bool:
+        """Whether a method, such as `args.gpu_ids.split`, is of a setting that names GPUs: so does what it gives."""
+        while isinstance(obj, (Part, Method)):
+            if isinstance(obj, Part) and _SETTING.search(obj.name):
+                return True
+            obj = obj.of
+        return False
 
     def _computed(self, node: ast.expr) -> bool:
         """Whether an expression is arithmetic, or a call of `int`."""

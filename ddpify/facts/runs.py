@@ -13,7 +13,7 @@ from ddpify.facts.assumed import AS_WRITTEN, AssumedEdits
 from ddpify.facts.definitions import Definitions
 from ddpify.facts.interpret.machine import Machine
 from ddpify.facts.interpret.state import Interpreter
-from ddpify.facts.model import NOTHING, Call, Class, Func, Lit, New, Obj, Part, Store, Tup, Value, outermost
+from ddpify.facts.model import NOTHING, Call, Class, Func, Lit, New, Obj, Part, Store, Tup, Value, join, outermost
 from ddpify.facts.scopes import Scopes
 from ddpify.facts.tree import walk
 from ddpify.project import Project
@@ -130,6 +130,25 @@ class Run:
     def value(self, node: ast.AST) -> Value:
         """All that an expression was seen to be."""
         return self.trace.values.get(node, NOTHING)
+
+    def at_end(self, node: ast.AST) -> Value:
+        """What an expression would be once all has run, where nothing runs it: a name of its module, or what its class's objects hold."""
+        if node in self.trace.values or not isinstance(node, (ast.Name, ast.Attribute)):
+            return self.value(node)
+        if isinstance(node, ast.Name):
+            owner = self.scopes.owner(node)
+            return self.of(owner).get(node.id, NOTHING) if isinstance(owner, str) else NOTHING
+        if not isinstance(node.value, ast.Name) or not (cls := self._class_of_self(node.value)):
+            return NOTHING
+        return join([value for (owner, name), value in self.memory.items() if name == node.attr and _is_of(owner, cls)])
+
+    def _class_of_self(self, name: ast.Name) -> ast.ClassDef | None:
+        """The class of whose methods a name is the first parameter."""
+        method, tree = self.scopes.owner(name), self.scopes.tree(name)
+        if tree is None or not isinstance(method, ast.FunctionDef) or [a.arg for a in method.args.args[:1]] != [name.id]:
+            return None
+        cls = tree.parent[method]
+        return cls if isinstance(cls, ast.ClassDef) else None
 
     def attribute(self, obj: Obj, name: str) -> Value:
         """What an object holds as `name` at the end."""
@@ -359,6 +378,17 @@ def place_of(obj: Obj) -> Place:
     node, stack = getattr(obj, "node", None), getattr(obj, "stack", ())
     calls = tuple((getattr(n, "lineno", 0), getattr(n, "col_offset", 0)) for n in stack)
     return getattr(node, "lineno", 0), getattr(node, "col_offset", 0), str(getattr(obj, "path", getattr(obj, "name", ""))), calls
+
+
+def _is_of(obj: object, node: ast.ClassDef) -> bool:
+    """Whether an object is of a class of the project, or of one derived from it."""
+    todo = [obj.cls] if isinstance(obj, New) and obj.cls is not None else []
+    while todo:
+        cls = todo.pop()
+        if cls.node is node:
+            return True
+        todo += [b for base in cls.bases for b in base.objs if isinstance(b, Class)]
+    return False
 
 
 def run_by(call: Call) -> frozenset[Obj]:

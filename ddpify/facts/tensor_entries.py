@@ -12,6 +12,7 @@ from ddpify.facts.model import NOTHING, Lit, New, Tup, Value, just
 from ddpify.facts.operands import argument
 from ddpify.facts.origins import Origin, without
 from ddpify.facts.tensors import length, settings, value_of
+from ddpify.facts.tree import scope_nodes
 from ddpify.placement import rows
 from ddpify.placement.shape import NUMBERS, PLACES, ROWS, UNKNOWN, Argument, Base, Result, Shape
 
@@ -48,6 +49,8 @@ def _some_of_several(run: Interpreter, base: Value, part: ast.Slice) -> Value | 
     """`features[2:]` of what may be a tuple of tensors, and is not used as one tensor, or is known to be several; None of anything else."""
     if base.scale in ROWS and base.shape is not None and base.shape.several and not base.objs:
         return base
+    if base.shape is not None and base.scale in ROWS and not base.objs and _is_of_tuples(run, base.shape.base):
+        return Value(base.objs, base.origins, base.scale, base.shape._replace(several=True))
     lower = [o.value for o in run.trace.values.get(part.lower, NOTHING).objs if isinstance(o, Lit)] if part.lower is not None else []
     if part.upper is not None or part.step is not None or len(lower) != 1 or type(lower[0]) is not int or lower[0] < 1:
         return None
@@ -55,6 +58,16 @@ def _some_of_several(run: Interpreter, base: Value, part: ast.Slice) -> Value | 
         return None
     found = part_of_several(run, base, part)
     return found and Value(found.objs, found.origins, found.scale, found.shape and found.shape._replace(several=True))
+
+
+def _is_of_tuples(run: Interpreter, loader: object) -> bool:
+    """Whether a loader collates tuples: all samples of its data, which are of classes of the project, are written out as such."""
+    sets = run.memory.get((loader, "dataset"), NOTHING).objs if isinstance(loader, New) else frozenset()
+    methods = [run.find(o.cls, "__getitem__") if isinstance(o, New) and o.cls is not None else None for o in sets]
+    functions = [f for m in methods for f in (m.functions() if m is not None else (None,))]
+    own = [f for f in functions if isinstance(f, ast.FunctionDef)]
+    given = [n.value for f in own for n in scope_nodes(*f.body) if isinstance(n, ast.Return)]
+    return bool(given) and own == functions and all(isinstance(value, ast.Tuple) for value in given)
 
 
 def _is_drawn(base: Value, index: Value) -> bool:

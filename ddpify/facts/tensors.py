@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ddpify.facts import orders, uniform
-from ddpify.facts.model import NOTHING, Lit, New, Tup, Value, join
+from ddpify.facts.model import NOTHING, Lit, New, Obj, Tup, Value, join
 from ddpify.facts.operands import argument, drawn_inside, entries, given
 from ddpify.facts.origins import Origin, of_kind, only, ungraded, without
 from ddpify.placement import rows
@@ -221,7 +221,7 @@ def function(
     if _is_of_unknown_rows(found, args):
         found = found._replace(scale="other")
     value = value_of(run, found, node, origins, places)
-    shape = _known_shape(name, node, args, value)
+    shape = _known_shape(run, name, node, args, value)
     if shape is not None and shape.base is node and value.scale in ROWS and name in _OF_SIZES:
         run.claims.note("shown", node, _sizes_at_least(node))
     if shape is value.shape and name not in _LEFT_BEHIND and name not in _UNGRADED:
@@ -270,10 +270,10 @@ def _in_lists(run: Interpreter, args: list[Value]) -> list[Value]:
     return [v for some in held for v in some]
 
 
-def _known_shape(name: str, node: ast.AST, args: list[Value], value: Value) -> Shape | None:
+def _known_shape(run: Interpreter, name: str, node: ast.AST, args: list[Value], value: Value) -> Shape | None:
     """The dimensions of what a function gives, by what its arguments are beside operands: unpacked, one number, one row again and again."""
     shape = value.shape
-    if shape is not None and isinstance(node, ast.Call) and _is_starred(node.args):
+    if shape is not None and isinstance(node, ast.Call) and _is_starred(node.args) and not _are_counted(run, node.args):
         shape = shape._replace(base=node, dims=0)
     if name == "repeat" and value.scale is None and Origin("repeated", node) in value.origins:
         shape = Shape(None, len(args) - 1)
@@ -354,6 +354,24 @@ def _still_of(name: str, origins: frozenset[Origin]) -> frozenset[Origin]:
 def _is_starred(nodes: Iterable[ast.expr]) -> bool:
     """Whether some of the operands are given by unpacking, so that it is not known how many there are."""
     return any(isinstance(n, ast.Starred) or (isinstance(n, (ast.Tuple, ast.List)) and _is_starred(n.elts)) for n in nodes)
+
+
+def _are_counted(run: Interpreter, nodes: Sequence[ast.expr]) -> bool:
+    """Whether all that is unpacked are tuples of one length, as all that a function is given: `*sizes`, or lists as they are written."""
+    if any(isinstance(n, (ast.Tuple, ast.List)) and _is_starred(n.elts) for n in nodes):
+        return False
+    objs = [run.trace.values.get(n.value, NOTHING).objs for n in nodes if isinstance(n, ast.Starred)]
+    lengths = [{_length(run, o) for o in each} for each in objs]
+    return bool(lengths) and all(len(each) == 1 and None not in each for each in lengths)
+
+
+def _length(run: Interpreter, obj: Obj) -> int | None:
+    """How many entries a tuple has, or a list that nothing was put into; None where it is not known."""
+    if isinstance(obj, Tup):
+        return len(obj.items) if obj.rest is None else None
+    if not isinstance(obj, New) or not isinstance(obj.node, ast.List) or (obj, "[?]") in run.memory or _is_starred(obj.node.elts):
+        return None
+    return len(obj.node.elts)
 
 
 def binary(run: Interpreter, op: ast.operator, left: Value, right: Value, origins: frozenset[Origin], node: ast.AST) -> Value:

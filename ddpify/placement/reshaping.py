@@ -341,6 +341,8 @@ def expanded(use: Use) -> Result:
     if shape.base is not None:
         use.at_least(shape, len(sizes))
         return Result(x.scale, shape.resized()) if counts in ([], [shape.axis]) else COUPLED
+    if shape.ndim is None and counts == [shape.axis] and all(s.literal != -1 for s in sizes):  # new ones in front would have other sizes
+        return Result(x.scale, Shape(None, len(sizes), shape.axis, shape.sure))
     more = len(sizes) - shape.dims
     if more < 0:
         return NO_CLAIM

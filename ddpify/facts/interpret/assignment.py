@@ -178,7 +178,8 @@ def _under_keys(run: Interpreter, obj: Obj, index: Value, value: Value, at: ast.
         return
     part = run.element(value) if isinstance(at, ast.Slice) else value
     run.set_attribute(obj, ELEMENT, part, False)
-    run.set_attribute(obj, UNNAMED, part, False)
+    if not keys:
+        run.set_attribute(obj, UNNAMED, part, False)
     _put_into(run, obj, part)
 
 

@@ -146,9 +146,29 @@ def truth(run: Interpreter, node: ast.expr) -> bool | None:
     if flag_value is not None:
         return flag_value
     match node:
-        case ast.Compare(left=asked, ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(value=None)]):
+        case ast.Compare(left=asked, ops=[ast.Is() | ast.IsNot() | ast.Eq() | ast.NotEq() as op], comparators=[ast.Constant(value=None)]):
             none = _is_none(_held_now(run, asked))
-            return None if none is None else none is isinstance(op, ast.Is)
+            return None if none is None else none is isinstance(op, (ast.Is, ast.Eq))
+        case ast.Call(args=[asked], keywords=[]) if (for_none := _asks_for_none(run, node)) is not None:
+            none = _is_none(_held_now(run, asked))
+            return None if none is None else none is for_none
+    return None
+
+
+def _asks_for_none(run: Interpreter, node: ast.Call) -> bool | None:
+    """Whether a function of the project says if what it is given is None; False where it says if it is not; None for any other."""
+    objs = run.trace.values.get(node.func, NOTHING).objs
+    said = {_says_if_none(o.node) if isinstance(o, Func) else None for o in objs}
+    return said.pop() if len(said) == 1 else None
+
+
+def _says_if_none(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> bool | None:
+    """The same of a function that does nothing else: `def exists(x): return x is not None`."""
+    body = function.body[-1] if isinstance(function, ast.FunctionDef) and len(function.body) == 1 else function
+    given = [a.arg for a in function.args.args]
+    match body.value if isinstance(body, ast.Return) else getattr(body, "body", None):
+        case ast.Compare(ast.Name(id=name), [ast.Is() | ast.IsNot() | ast.Eq() | ast.NotEq() as op], [ast.Constant(value=None)]):
+            return isinstance(op, (ast.Is, ast.Eq)) if given == [name] else None
     return None
 
 
@@ -375,13 +395,19 @@ def evaluate_ifexp(run: Interpreter, node: ast.IfExp) -> Value:
             parts.append(_as_answered(run, node.test, part, taken))
     run.settings = settings
     tuples = {any(isinstance(o, Tup) for o in part.objs) for part in parts}
-    expected = known_flag(run, node.test, settings=True) if all(map(is_number, parts)) or len(tuples) == 2 else None
+    plain = all(map(is_number, parts)) or len(tuples) == 2 or all(map(_is_written_out, (node.body, node.orelse)))
+    expected = known_flag(run, node.test, settings=True) if plain else None
     if expected is not None and len(parts) == 2:
         return parts[0 if expected else 1]
     chosen, decides = join(parts), _deciding(test) if len(parts) == 2 else frozenset()
     own = of_kind(decides, "decided") and chosen.scale in ("mean", "sum", "count", "total")
     origins = _in_both(chosen.origins, parts) if len(parts) == 2 and _varies(run, node.test) else chosen.origins
     return Value(chosen.objs, origins | decides, "other" if own else chosen.scale, chosen.shape)
+
+
+def _is_written_out(node: ast.expr) -> bool:
+    """Whether an expression is a list of numbers, such as sizes."""
+    return isinstance(node, ast.List) and all(isinstance(e, (ast.Constant, ast.UnaryOp, ast.Name, ast.Attribute)) for e in node.elts)
 
 
 def _as_answered(run: Interpreter, test: ast.expr, part: ast.expr, taken: bool) -> Value:

@@ -57,6 +57,7 @@ from ddpify.placement.shape import Shape
 _Called = TypeVar("_Called", bound=Obj)
 _DEPTH = 24
 _NESTED = 4  # so deep outputs are looked into that hold lists of others
+_LAYERS = frozenset(f"torch.nn.{name}" for name in "LayerNorm RMSNorm GroupNorm Linear Embedding Conv1d Conv2d Conv3d GELU".split())
 _CALLED_FOR = {"__iter__": "iter", "__next__": "next"}
 _TEXTS = ("str", "repr", "format")
 _OF_PARTS = re.compile(r"\{\w*[.\[]")
@@ -277,6 +278,8 @@ def invoke_one(
     if isinstance(obj, Method) and isinstance(obj.of, Class):
         return construct(run, obj.of, call.node, *library.construction(obj.name, args, keywords))
     if isinstance(obj, Method):
+        if obj.name == "forward" and (found := _of_layer(run, call, obj.of, args, keywords)) is not None:
+            return found
         path = sources.path_of(run, obj.of)
         result = library.call_method(run, call, obj, args, keywords, alike)
         return sources.marked(run, call.node, f"{path}.{obj.name}", result) if path else result
@@ -286,6 +289,15 @@ def invoke_one(
         flow = library.mixed(args, keywords)
         return Value(frozenset(), flow.origins | only(call.func.origins, "parameters"), flow.scale, flow.shape)
     return library.mixed(args, keywords)
+
+
+def _of_layer(run: Interpreter, call: Call, obj: Obj, args: list[Value], keywords: dict[str, Value]) -> Value | None:
+    """What `super().forward(x)` gives in a class that is made of one of torch's layers, of which each sample goes through by itself."""
+    if not isinstance(obj, New) or obj.cls is None:
+        return None
+    layer = next((base for base in run.library_bases(obj.cls) if base in _LAYERS), None)
+    made = run.objects.new(layer, obj.node, obj.stack) if layer is not None else None
+    return tensors.module(run, made, call.node, args, keywords, library.mixed(args, keywords).origins) if made is not None else None
 
 
 def construct(run: Interpreter, cls: Class, node: ast.AST, args: list[Value], keywords: dict[str, Value]) -> Value:

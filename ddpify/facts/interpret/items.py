@@ -156,6 +156,8 @@ def _of_object(run: Interpreter, obj: New | Part, base: Value, index: Value, nod
     if isinstance(obj, New) and obj.path in SWITCHES:  # a part of a tracker's run, which writes what it is given
         return [just(run.objects.part(obj, next(iter(literal_keys(index)), ELEMENT)))]
     held = [run.memory[obj, key] for key in literal_keys(index) if (obj, key) in run.memory]
+    if not held and (obj, ELEMENT) in run.memory and _has_others(run, obj, index):
+        held = [just(run.objects.part(obj, key)) for key in literal_keys(index)[:1]] + [run.memory.get((obj, UNNAMED), NOTHING)]
     if not held and (obj, ELEMENT) in run.memory:
         other = literal_keys(index) and run.is_a(obj, *library.DICTS) and (obj, UNNAMED) in run.memory  # no key that is known
         held = [run.memory[obj, UNNAMED if other else ELEMENT]]
@@ -173,6 +175,12 @@ def _of_object(run: Interpreter, obj: New | Part, base: Value, index: Value, nod
         if run.is_a(obj, *library.LOADERS):
             held = [NOTHING]
     return held
+
+
+def _has_others(run: Interpreter, obj: New | Part, index: Value) -> bool:
+    """Whether a key may be one of those that something had when it was read or given, where others were put in since."""
+    filled = (*library.COLLECTIONS, *library.DICTS, *CONTAINERS)
+    return bool(literal_keys(index)) and (isinstance(obj, Part) or (obj.cls is None and not run.is_a(obj, *filled)))
 
 
 def _is_of_drawing(obj: Obj) -> bool:

@@ -15,8 +15,8 @@ def entries(run: Interpreter, node: ast.Starred, value: Value, func: Value, give
     (only,) = value.objs if len(value.objs) == 1 else (None,)
     if isinstance(only, Tup):
         return list(only.entries)
-    if isinstance(only, New) and (modules := _in_a_row(run, node, only)):
-        return modules
+    if isinstance(only, New) and (known := _in_order(run, node, only)):
+        return known
     taken = max((_taken(run, o) for o in func.objs), key=len, default=[])[given:]
     parts = tensor_entries.unpacked(run, value, len(taken), node) if len(taken) > 1 else None
     if parts:
@@ -26,10 +26,12 @@ def entries(run: Interpreter, node: ast.Starred, value: Value, func: Value, give
     return [each | otherwise if own is None else own for own, otherwise in zip(held, taken, strict=True)] or [each]
 
 
-def _in_a_row(run: Interpreter, node: ast.Starred, obj: New) -> list[Value]:
-    """The modules of `*sequential`, or of `*sequential[1:]`, one by one; none where it is not known which they are."""
-    held = run.memory.numbered(obj) if obj.path in library.CONTAINERS else []
-    if any((obj, key) in run.memory for key in ("[?]", "[many]", "iterable")):
+def _in_order(run: Interpreter, node: ast.Starred, obj: New) -> list[Value]:
+    """The entries of a list that was written out, or the modules of `*sequential` or `*sequential[1:]`; none where they are not known."""
+    elts = obj.node.elts if isinstance(obj.node, ast.List) else []
+    held = run.memory.numbered(obj)
+    written_out = len(held) == len(elts) and not any(isinstance(e, ast.Starred) for e in elts)
+    if not (written_out or obj.path in library.CONTAINERS) or any((obj, key) in run.memory for key in ("[?]", "[many]", "iterable")):
         return []
     part = node.value.slice if isinstance(node.value, ast.Subscript) else None
     some = sliced(run, Tup(tuple(held)), part) if isinstance(part, ast.Slice) else Tup(tuple(held))

@@ -186,15 +186,25 @@ def chained(use: Use, elements: bool = False) -> Value:
 
 
 def following(use: Use) -> Value:
-    """`next(values)`: what the `__next__` of a class of the project gives, and an element of everything else."""
+    """`next(values)`: what the `__next__` of a class of the project gives, and an element of everything else; of nothing, the default."""
     run = use.run
     if not use.args:
         return NOTHING
-    (values, *_) = use.args
+    (values, *otherwise) = use.args
+    if otherwise and _is_empty(run, values):
+        return otherwise[0]
     own = [o for o in values.instances() if o.cls is not None]
     given = [v for o in own if (v := run.invoke_named(o, "__next__", use.node)) is not None]
     rest = Value(values.objs - frozenset(own), values.origins, values.scale, values.shape)
     return join([*given, run.element(rest)]) if given and rest.objs else join(given) if given else run.element(values)
+
+
+def _is_empty(run: Interpreter, iterator: Value) -> bool:
+    """Whether an iterator is surely one over a list that is written out with nothing in it, and got nothing since."""
+    over = [run.memory.get((o, "iterable"), NOTHING) for o in iterator.instances() if o.path == "iter"]
+    lists = [o for value in over for o in value.objs]
+    written = all(isinstance(o, New) and isinstance(o.node, ast.List) and not o.node.elts and (o, "[?]") not in run.memory for o in lists)
+    return bool(over) and len(over) == len(iterator.objs) and all(v.objs and not v.origins for v in over) and written
 
 
 # ------------------------------------------------------------------------------------------------ methods

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ddpify.facts import tensors
+from ddpify.facts.library.flow import is_literal
 from ddpify.facts.library.generic import array_function, computed, drawn, shuffled
 from ddpify.facts.library.row import Rule, Use
 from ddpify.facts.library.torch import drawn_of_size, of_size
@@ -32,6 +33,14 @@ def _special(use: Use) -> Value:
     return array_function(use) if "axis" in use.keywords else _combined(computed(use))
 
 
+def _chosen(use: Use) -> Value:
+    """`choice(numbers, size)`: so many numbers, each drawn by itself where it may be drawn again."""
+    size, again = use.argument(1, "size"), use.argument(2, "replace")
+    alone = (size.scale is not None or size.objs) and not is_literal(again, False) and use.argument(0, "a").scale is None
+    alike = drawn_of_size(use._replace(path="numpy.random.rand", args=[size], keywords={})) if alone else None
+    return _combined(drawn(use)) if alike is None else Value(alike.objs, alike.origins | use.mixed.origins, alike.scale, alike.shape)
+
+
 _OTHERWISE = frozenset(("pad",))  # which torch does to the last dimension first
 _OF_EACH_NUMBER = frozenset("around asanyarray bool_ cbrt degrees fabs int_ isreal radians rint".split())
 _LOOKED_UP = {"digitize": 0, "interp": 0, "isin": 0, "searchsorted": 1}  # where each number is that is looked up in the others
@@ -43,6 +52,7 @@ ROWS: dict[str, Rule] = {
     **{f"numpy.{name}": of_size for name in _SIZED},
     "numpy.random": lambda use: _combined(drawn(use)),
     **{f"numpy.random.{name}": drawn_of_size for name in _DRAWN_SIZED},
+    "numpy.random.choice": _chosen,
     "numpy.random.shuffle": shuffled,
     "scipy": lambda use: _combined(computed(use)),
     "scipy.special": _special,

@@ -90,7 +90,8 @@ class Required:
             return True
         if not self.run.calls(node):  # never seen to run: nothing is known of it
             return not (isinstance(node.func, ast.Attribute) or (isinstance(node.func, ast.Name) and node.func.id in _PLAIN))
-        return self.effects.has_side_effects(node)
+        writes = self.effects.at.get(node) in ("print", "file")  # as the statement around it does
+        return not writes and self.effects.has_side_effects(node)
 
 
 def chain(context: Context, node: ast.expr, top: ast.AST) -> ast.expr:

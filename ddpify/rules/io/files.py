@@ -14,13 +14,12 @@ from collections.abc import Iterator
 
 from ddpify.edits import Replace, SetArgument, Under
 from ddpify.facts.disk import to_nowhere
-from ddpify.facts.library import COLLECTIONS
-from ddpify.facts.model import Class, Func, Lit, Value
+from ddpify.facts.model import Class, Func, Lit
 from ddpify.facts.tree import walk
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import prepare
-from ddpify.rules.io import momentary, run_names
+from ddpify.rules.io import loaded, momentary, run_names
 from ddpify.rules.io.guarded import guards_of
 from ddpify.rules.io.only_read import mode_of_read_file
 from ddpify.rules.io.output_statements import OPENS, Guards, is_method_of_path
@@ -52,6 +51,11 @@ EXAMPLES: tuple[Example, ...] = (
         frame="start",
     ),
     Example(
+        "data that a loader reads",
+        'rows = TensorDataset(torch.load("rows.pt"))\n',
+        frame="start",
+    ),
+    Example(
         "a folder that is looked for",
         'there = os.path.isdir("runs")\n',
         frame="start",
@@ -59,6 +63,11 @@ EXAMPLES: tuple[Example, ...] = (
     Example(
         "data that stay where they were saved from",
         'labels = torch.load("labels.pt")\n',
+        frame="start",
+    ),
+    Example(
+        "data that are moved",
+        'scores = torch.load("scores.pt").to("cpu") + 1\n',
         frame="start",
     ),
     Example(
@@ -105,6 +114,14 @@ EXAMPLES: tuple[Example, ...] = (
         frame="model",
     ),
     Example(
+        "numbers that are computed with, wherever they were saved from",
+        'moments = torch.load("moments.pt")\n'
+        'scaled = (torch.ones(8) - moments["mean"]) / moments["deviation"]\n',
+        'moments = torch.load("moments.pt", map_location={"cuda:0": f"cuda:{local_rank}"})\n'
+        'scaled = (torch.ones(8) - moments["mean"]) / moments["deviation"]\n',
+        frame="end",
+    ),
+    Example(
         "a checkpoint with the state of the random numbers",
         'state = torch.load("last.pt", weights_only=False)\n'
         'model.load_state_dict(state["model"])\n'
@@ -130,8 +147,11 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             yield from _open(context, guards, node)
         elif paths & _FOLDERS or (not paths and _is_path_mkdir(context, guards, node)):
             yield from _folder(context, guards, node)
-        elif "torch.load" in paths and argument(node, 1, "map_location") is None and _checkpoint(context, node):
-            yield _load(context, node)
+        elif "torch.load" in paths and argument(node, 1, "map_location") is None:
+            if loaded.checkpoint(context, node):
+                yield _load(context, node)
+            elif loaded.computed_with(context, node):
+                yield _data(context, node)
 
 
 def _is_path_mkdir(context: Context, guards: Guards, node: ast.Call) -> bool:
@@ -162,7 +182,7 @@ def _folder(context: Context, guards: Guards, node: ast.Call) -> Iterator[Change
 
 def _load(context: Context, node: ast.Call) -> Change:
     """A checkpoint is loaded to this rank's device, the state of a random generator to the CPU."""
-    name, needs = ('"cpu"', ()) if _random_state(context, node) else context.device_at(node)
+    name, needs = ('"cpu"', ()) if loaded.random_state(context, node) else context.device_at(node)
     why = (
         "a random state must be on the CPU"
         if name == '"cpu"'
@@ -172,33 +192,12 @@ def _load(context: Context, node: ast.Call) -> Change:
     return Change(CODE, why, context.tree.shown, node, (SetArgument(node, "map_location", name),), needs=needs, without=without)
 
 
-def _checkpoint(context: Context, node: ast.Call) -> bool:
-    """Whether what is loaded is a model or reaches one; data stay where they were saved from."""
-    run = context.facts.after
-    if not run.calls(node) or _is_applied_to_loaded(context, node, frozenset(("load_state_dict", "load_checkpoint", "update"))):
-        return True
-    if any(getattr(o, "node", None) is node for o in context.facts.trained):
-        return True
-    return any(_is_loaded(context, c.receiver, node) for method in ("eval", "train", "state_dict") for c in run.calls_named(method))
-
-
-def _random_state(context: Context, node: ast.Call) -> bool:
-    """Whether what is loaded holds the state of a random generator, which is set again."""
-    return _is_applied_to_loaded(context, node, frozenset(("set_rng_state", "set_rng_state_all", "set_state")))
-
-
-def _is_applied_to_loaded(context: Context, node: ast.Call, methods: frozenset[str]) -> bool:
-    """Whether one of these functions is given what is loaded, or a part of it."""
-    calls = (call for method in methods for call in context.facts.after.calls_named(method))
-    given = [value for call in calls for value in (*call.args, *call.keywords.values())]
-    return any(_is_loaded(context, v, node) or any(getattr(of, "node", None) is node for of in v.of_kind("from")) for v in given)
-
-
-def _is_loaded(context: Context, value: Value, node: ast.Call) -> bool:
-    """Whether a value is what a call has loaded, or a part of it, or holds such parts."""
-    run = context.facts.after
-    held = (v for o in value.instances() if o.path in COLLECTIONS for v in run.of(o).values())
-    return any(getattr(root, "node", None) is node for v in (value, *held) for o in v.objs for root in run.roots(o))
+def _data(context: Context, node: ast.Call) -> Change:
+    """Data that were on the first GPU are loaded to this rank's; those of the CPU stay there."""
+    why = "what was saved from the first GPU is loaded to this rank's own, where it is computed with"
+    where = f'{{{{"cuda:0": f"cuda:{{{{{context.names["local_rank"]}}}}}"}}}}'
+    without = "every rank loads to the device that it was saved from"
+    return Change(CODE, why, context.tree.shown, node, (SetArgument(node, "map_location", where),), without=without)
 
 
 def _may_be_there(context: Context, node: ast.Call) -> bool:

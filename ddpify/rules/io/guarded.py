@@ -17,7 +17,7 @@ def guards_of(context: Context) -> Guards:
 def _guards(context: Context) -> Guards:
     quiet = context.options.guards == "quiet"
     guards = Guards(context, of_run(context.facts), quiet, quiet)
-    switched = trackers.switched(context, guards.guarded)
+    switched = trackers.switched(context, guards)
     guards = replace(guards, effects=Effects(context.facts, switched)) if switched else guards
     guards = replace(guards, quiet=quiet or unedited_output.prints(context, guards))
     guards = replace(guards, quiet_logging=quiet or unedited_output.logs(context, guards))

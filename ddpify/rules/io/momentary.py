@@ -9,18 +9,20 @@ from ddpify.facts.disk import Touch
 from ddpify.facts.model import New, Value, just, origins_of
 from ddpify.facts.origins import Origin
 from ddpify.facts.runs import Run
+from ddpify.facts.tree import last_name
 from ddpify.rules.context import Context
 from ddpify.rules.data import prepare
 from ddpify.rules.io.guarded import guards_of
 from ddpify.rules.loop import steering
 
 _MOMENTARY = ("time", "random", "listing")
+_DRAWN_FROM_GIVEN = frozenset(("shuffle", "choice", "choices", "sample", "permutation"))
 
 
 def momentary_paths(context: Context, touched: list[Touch]) -> Iterator[ast.expr]:
     """The paths that all ranks must share, and that are made from the time, by chance, or anew from a listing."""
     run, prepared = context.facts.after, prepare.preparation(context)
-    new = {o for t in touched if t.kind in ("write", "make") for o in run.value(t.path).origins if o.kind == "listing"}
+    new = {o for t in touched if t.kind in ("write", "make") for o in run.value(t.path).origins if o.kind in ("listing", "drawn")}
     for touch in touched:
         value = run.value(touch.path)
         in_turns = prepared.covers(touch.call)  # the first rank makes them all
@@ -61,6 +63,8 @@ def is_needed(context: Context, touch: Touch) -> bool:
 
 
 def _walks(path: Value, new: Set[Origin]) -> bool:
-    """Whether a path is one of those that were listed, not a new one made from them: all ranks list the same."""
+    """Whether a path is one of those that were listed, or one of given ones that was drawn: not a new one made from them."""
     kinds = {o.kind for o in path.origins if o.kind in _MOMENTARY}
-    return kinds == {"listing"} and not path.origins & new
+    draws = [o.of for o in path.origins if o.kind == "drawn"]
+    given = all(isinstance(n, ast.Call) and last_name(n.func) in _DRAWN_FROM_GIVEN for n in draws)
+    return (kinds == {"listing"} or (kinds == {"random"} and bool(draws) and given)) and not path.origins & new

@@ -9,7 +9,7 @@ from ddpify.facts.effects import Effects, maker, opens_path
 from ddpify.facts.library import effects
 from ddpify.facts.model import Value
 from ddpify.facts.runs import Run
-from ddpify.facts.tree import inside, names_in, names_stored, walk
+from ddpify.facts.tree import calls_in, inside, names_in, names_stored, walk
 from ddpify.records import dataclass
 from ddpify.rules.context import Context
 from ddpify.rules.io.all_rank_calls import Required
@@ -136,7 +136,8 @@ class Guards:
     def _is_output_call(self, call: ast.Call) -> bool:
         """Whether a call prints, logs or writes."""
         if call in self.effects.at:
-            return self.effects.at[call] != "folder" and not self.silenced(call)
+            writes = any(self.effects.at.get(inner) == "file" for inner in calls_in(call))  # print(torch.save(...)), too
+            return self.effects.at[call] != "folder" and (writes or not self.silenced(call))
         called = self.run.value(call.func).functions()
         if self._uses_writer(call) or self._unseen(call) or not self.muted.isdisjoint(called):
             return True

@@ -3,35 +3,36 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from ddpify.facts.interpret.state import UNNAMED
 from ddpify.facts.library.effects import SWITCHES
 from ddpify.facts.model import New, Value
 from ddpify.facts.tree import walk
 from ddpify.rules.context import Context, argument
+from ddpify.rules.io.output_statements import Guards
 
 
-def switched(context: Context, guarded: Callable[[ast.AST], bool]) -> tuple[str, ...]:
+def switched(context: Context, guards: Guards) -> tuple[str, ...]:
     """The trackers whose every run is opened by the entry on all ranks, and switched off on all but one."""
     opened: dict[str, bool] = {}
     for call in context.facts.after.trace.calls:
         for path in call.func.paths() & SWITCHES.keys():
             root = path.partition(".")[0]
-            here = context.facts.is_edited(call.node) and not guarded(call.node) and _switch_is_known(context, call.node, path)
+            here = context.facts.is_edited(call.node) and not guards.guarded(call.node) and _switch_is_known(context, call.node, path)
             opened[f"{root}."] = opened.get(f"{root}.", True) and here
-    return tuple(root for root, here in opened.items() if here and _read_by_all(context, guarded, root))
+    return tuple(root for root, here in opened.items() if here and _read_by_all(context, guards, root))
 
 
-def _read_by_all(context: Context, guarded: Callable[[ast.AST], bool], root: str) -> bool:
+def _read_by_all(context: Context, guards: Guards, root: str) -> bool:
     """Whether all ranks read something of a tracker's run, such as its settings, or enter a part of it: `with experiment.train():`.
 
-    Where none does, rank 0 alone needs a run.
+    Where none does, but what rank 0 alone will run, rank 0 alone needs a run.
     """
     run, tree = context.facts.after, context.tree
     for node in tree.of(ast.Attribute):
         entered = isinstance(tree.parent.get(tree.parent[node]), ast.withitem)
-        if not isinstance(node.ctx, ast.Load) or not (node.attr in _RUN_PARTS or entered) or guarded(node):
+        if not isinstance(node.ctx, ast.Load) or not (node.attr in _RUN_PARTS or entered) or guards.silent(node):
             continue
         base = run.value(node.value)
         if not any(p.startswith(root) for p in (*(f"{p}." for p in base.paths()), *(o.path for o in base.instances()))):

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Collection, Iterator
 
 from ddpify.facts.definitions import Place
-from ddpify.facts.effects import file_writes, is_writer, maker
+from ddpify.facts.effects import effects, file_writes, is_writer, maker
 from ddpify.facts.library import AGREEING, DICTS
 from ddpify.facts.model import NOTHING, New, Obj, Tup, Value
 from ddpify.facts.record import Kind
@@ -204,8 +204,21 @@ def _uses(context: Context, loop: Batches, group: list[Write], places: frozenset
         return dict(enumerate(unseen))
     if uses or not any(w.how == "total" for w in group) or not definitions.exposed(loop, places):
         return own
-    test = steered(context, loop, target)
-    return {} if test is None else {0: test}
+    read = steered(context, loop, target) or _shown_count(context, loop, group)
+    return {} if read is None else {0: read}
+
+
+def _shown_count(context: Context, loop: Batches, group: list[Write]) -> ast.expr | None:
+    """A read inside the loop that shows how many samples there were since the beginning, where nothing is divided by that number."""
+    run, tree, target = context.facts.after, context.facts.tree_of(loop), group[0].target
+    if not all(w.how == "total" and w.added is not None and run.value(w.added).scale == "count" for w in group):
+        return None
+    reads = [n for s in loop.body for n in walk(s) if isinstance(n, (ast.Name, ast.Attribute)) and run.scopes.same(n, target)]
+    outputs = {call.node for call, _ in effects(run)}
+    above = {n: list(tree.ancestors(n)) for n in reads if isinstance(n.ctx, ast.Load)}
+    if any(isinstance(up, ast.BinOp) and isinstance(up.op, ast.Div) for ups in above.values() for up in ups):
+        return None
+    return next((n for n, ups in above.items() if not outputs.isdisjoint(ups)), None)
 
 
 def of_same_batch(context: Context, loop: Batches, node: ast.AST) -> bool:

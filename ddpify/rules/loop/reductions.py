@@ -10,7 +10,7 @@ from ddpify.facts import library
 from ddpify.facts.effects import is_bar
 from ddpify.facts.library import DICTS
 from ddpify.facts.model import New, Tup, Value, just
-from ddpify.facts.tree import walk
+from ddpify.facts.tree import inside, walk
 from ddpify.facts.writes import Batches, Write, writes
 from ddpify.placement.lattice import PerRank, Unknown
 from ddpify.placement.shape import EXTREMES
@@ -465,6 +465,6 @@ def _repeated_by_rows(var: Variable, write: Write) -> bool:
 
 
 def _steers_total(var: Variable) -> bool:
-    """Whether a total that is carried from run to run of the loop decides inside it what is trained or written."""
+    """Whether a total that is carried from run to run of the loop decides inside it what is trained or written, or is shown there alone."""
     exposed = "total" in var.live.hows and var.context.facts.after.definitions.exposed(var.loop, var.live.places)
-    return exposed and steered(var.context, var.loop, var.live.target) is not None
+    return exposed and (steered(var.context, var.loop, var.live.target) is not None or var.live.node in inside(var.loop))

@@ -21,7 +21,7 @@ from ddpify.facts.model import Class, Ext, New, Tup, outermost
 from ddpify.facts.tree import Forest, argument, arguments, last_name, names_read, names_stored, same, structure, walk
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
-from ddpify.rules.model import dataparallel, evaluated_inputs, saved_copies
+from ddpify.rules.model import dataparallel, evaluated_inputs, saved_copies, unseen_reads
 
 CODE = "DDP203"
 TITLE = "use the model inside the wrapper"
@@ -122,6 +122,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     yield from saved_copies.copies(context)
     yield from evaluated_inputs.moved(context)
     yield from _saved_wrapped(context)
+    yield from unseen_reads.unseen_reads(context, _SAME)
     copied = saved_copies.of_objects(context)
     for node in context.tree.nodes():
         if node in facts.unwrapped_arguments and isinstance(node, ast.expr):
@@ -388,7 +389,7 @@ def _in_unwrapped_branch(context: Context, model: ast.expr) -> bool:
     return False
 
 
-def _unprefixed_keys(context: Context, node: ast.Attribute) -> Iterator[Change]:
+def _unprefixed_keys(context: Context, node: ast.Attribute) -> Iterator[Change | Finding]:
     """The state dict of a model that the original had wrapped by then, and that is not wrapped here, or not yet."""
     facts, call = context.facts, context.tree.parent[node]
     wrappers = [o for o in facts.before.value(node.value).objs if isinstance(o, New) and o.path == library.DATAPARALLEL]
@@ -396,7 +397,10 @@ def _unprefixed_keys(context: Context, node: ast.Attribute) -> Iterator[Change]:
     if not wrappers or unwrapped or all(dataparallel.stays(context, o.node) for o in wrappers) or not isinstance(call, ast.Call):
         return
     if node.attr == "state_dict" and len(wrappers) < len(facts.before.value(node.value).objs):
-        return  # the original took the model out, or may have wrapped none
+        asked = optional_wraps.is_optional(facts, facts.before.value(node.value)) and not _in_unwrapped_branch(context, node.value)
+        if asked:
+            yield context.manual(CODE, node, dataparallel.PLAIN, level=Safety.NOTE)
+        return  # else the original took the model out, or may have wrapped none
     yield from dataparallel.keys_as_wrapped(context, call, node.attr)
 
 
