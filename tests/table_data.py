@@ -14,6 +14,17 @@ def _words() -> bytes:
 
 
 SCRIPTS: dict[str, Script] = {
+    "a single pass over a loader that is made in the loop's head": Script(
+        """
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+        loss = F.cross_entropy(net(rows), kinds)
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+    """
+    ),
     "a split by two subset samplers": Script(
         """
     import numpy as np

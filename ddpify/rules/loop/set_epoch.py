@@ -410,7 +410,10 @@ def _waits(context: Context, call: ast.Call) -> bool:
 
 def _unnamed(feed: _Feed, loop: ast.For | ast.AsyncFor) -> Change | Finding | Proof:
     """A loop over a loader that is made in its head."""
-    calls = [n for n in walk(loop.iter) if isinstance(n, ast.Call) and feed.context.facts.after.value(n).instances() == {feed.loader}]
+    run, made = feed.context.facts.after, feed.loader.node
+    if len(run.calls(made)) == 1 and len(feed.training.backward.loops) == 1:
+        return feed.proof  # a single pass
+    calls = [n for n in walk(loop.iter) if isinstance(n, ast.Call) and run.value(n).instances() == {feed.loader}]
     change = _named(feed, loop, calls[0]) if calls and feed.context.facts.is_edited(loop) else None
     fix = "loader.sampler.set_epoch(epoch), with the number of the epoch handed to where the loader is"
     return change or feed.unless_ordered(loop, "the sampler's epoch is not set before this loop: every epoch has the same order", fix)
