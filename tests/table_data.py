@@ -14,6 +14,24 @@ def _words() -> bytes:
 
 
 SCRIPTS: dict[str, Script] = {
+    "passes over a loader that is made in the loop's head, which nothing counts": Script(
+        """
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+
+
+    def once():
+        for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+            loss = F.cross_entropy(net(rows), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+
+
+    for _ in range(3):
+        once()
+    """
+    ),
     "a single pass over a loader that is made in the loop's head": Script(
         """
     net = nn.Linear(8, 2)

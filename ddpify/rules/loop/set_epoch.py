@@ -356,10 +356,14 @@ def _advanced(feed: _Feed, loop: ast.For | ast.AsyncFor, placed: set[tuple[ast.A
     if not epoch and _remade(feed):
         if keeps_order(context, feed.loader):
             return feed.proof
-        needs = ("from_rank_zero",)  # a sampler that is made for each epoch, by what knows no number of the epoch: rank 0 draws one
-        epoch = f"int({context.names['from_rank_zero']}(torch.randint(2**31, ())))"
+        epoch, needs = _drawn(context)
     placed.add((place, text.code))
     return feed.change(_WHY, place, text, epoch, needs)
+
+
+def _drawn(context: Context) -> tuple[str, tuple[str, ...]]:
+    """The epoch of a sampler that is made for each epoch, by what knows no number of the epoch: rank 0 draws one."""
+    return f"int({context.names['from_rank_zero']}(torch.randint(2**31, ())))", ("from_rank_zero",)
 
 
 def _place(feed: _Feed, loop: ast.For | ast.AsyncFor) -> tuple[ast.stmt, _Text] | None:
@@ -420,15 +424,17 @@ def _unnamed(feed: _Feed, loop: ast.For | ast.AsyncFor) -> Change | Finding | Pr
 
 
 def _named(feed: _Feed, place: ast.stmt, made: ast.AST) -> Change | None:
-    """The loader gets a name before the statement that it is made in; None where no number of the epoch is in reach."""
+    """The loader gets a name before the statement that it is made in; None where its order is not drawn."""
     context = feed.context
-    epoch = _epoch(context, feed.training, place)
-    if not epoch or not isinstance(made, ast.expr):
+    epoch, needs = _epoch(context, feed.training, place), tuple[str, ...]()
+    if not isinstance(made, ast.expr) or (not epoch and keeps_order(context, feed.loader)):
         return None
+    if not epoch:
+        epoch, needs = _drawn(context)
     name = FreshName(("loader", "train_loader", "train_batches"), made, context.tree.function(place))
     code = f"{name} = {{0}}\n{name}.{epoch_of(context, feed.loader)}.set_epoch({epoch})"
     edits = (InsertBefore(place, code, (made,), (name,)), Replace(made, str(name)))
-    return Change(CODE, _WHY, context.tree.shown, place, edits, discharges=(feed.obligation,))
+    return Change(CODE, _WHY, context.tree.shown, place, edits, needs=needs, discharges=(feed.obligation,))
 
 
 def _name(context: Context, place: ast.stmt, loader: New) -> _Text | None:
