@@ -638,6 +638,13 @@ PROCESSES = {
         "from workers import seeded\n" + HEAD + SET_UP.replace("shuffle=True", "shuffle=True, num_workers=2, worker_init_fn=seeded") + LOOP,
         {"workers.py": KEPT + "import numpy as np\n\n\ndef seeded(worker):\n    np.random.seed(worker)\n"},
     ),
+    "passes one after another over a loader that is made in the loop's head": whole(
+        HEAD
+        + SET_UP
+        + "\n\ndef once():\n    for x, y in DataLoader(train_set, batch_size=32, shuffle=True):\n"
+        + BATCH
+        + "\n\nonce()\nonce()\n"
+    ),
     "an order drawn between epochs": whole(
         HEAD
         + """\
