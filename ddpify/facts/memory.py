@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
@@ -178,6 +179,15 @@ class Memory(dict[Key, Value]):
         while (owner, str(len(out))) in self:
             out.append(self[owner, str(len(out))])
         return out
+
+    def written_out(self, owner: object) -> list[Value] | None:
+        """The entries of a list that was written out, where none was added since; None of anything else."""
+        node = getattr(owner, "node", None)
+        if not isinstance(node, ast.List) or any((owner, key) in self for key in ("[?]", "[many]", "iterable")):
+            return None
+        entries = self.numbered(owner)
+        whole = len(entries) == len(node.elts) and not any(isinstance(e, ast.Starred) for e in node.elts)
+        return entries if whole else None
 
     def holds(self, reads: Reads, writes: Mapping[Key, Value]) -> bool:
         """Whether all that was read is now as it was, or makes no difference to what was written then."""

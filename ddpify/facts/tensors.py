@@ -369,9 +369,8 @@ def _length(run: Interpreter, obj: Obj) -> int | None:
     """How many entries a tuple has, or a list that nothing was put into; None where it is not known."""
     if isinstance(obj, Tup):
         return len(obj.items) if obj.rest is None else None
-    if not isinstance(obj, New) or not isinstance(obj.node, ast.List) or (obj, "[?]") in run.memory or _is_starred(obj.node.elts):
-        return None
-    return len(obj.node.elts)
+    written = run.memory.written_out(obj)
+    return len(written) if written is not None else None
 
 
 def binary(run: Interpreter, op: ast.operator, left: Value, right: Value, origins: frozenset[Origin], node: ast.AST) -> Value:

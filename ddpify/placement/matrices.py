@@ -38,8 +38,7 @@ def tensordot(use: Use) -> Result:
 
 def by_table(value_at: int, table_at: int, use: Use) -> Result:
     """Each entry by a constant: `bucketize(x, bounds)`, `isin(x, allowed)`, `searchsorted(bounds, x)`."""
-    names = ("input", "elements", "values") if value_at == 0 else ("values", "input")
-    x, table = use.get(value_at, *names), use.get(table_at, "boundaries", "test_elements", "sorted_sequence")
+    x, table = use.get(value_at, "input", "elements", "values"), use.get(table_at, "boundaries", "test_elements", "sorted_sequence")
     return elementwise(use.over(x)) if table.scale is None else NO_CLAIM
 
 

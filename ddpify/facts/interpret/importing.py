@@ -11,7 +11,6 @@ from ddpify.facts.model import (
     NOTHING,
     Ext,
     Module,
-    New,
     Tup,
     Value,
     just,
@@ -72,10 +71,9 @@ def _listed(run: Interpreter, module: str) -> set[object]:
     """The names that the `__all__` of a module lists; none where it has none, or may list more than is known."""
     value = run.memory.get((module, "__all__"), NOTHING)
     (only,) = value.objs if len(value.objs) == 1 else (None,)
-    held = only.items if isinstance(only, Tup) else run.memory.numbered(only) if isinstance(only, New) else ()
-    grown = isinstance(only, New) and any((only, key) in run.memory for key in ("[?]", "iterable"))
+    held = only.items if isinstance(only, Tup) else run.memory.written_out(only) or ()
     names = {literal(v) for v in held}
-    return set() if grown or not all(isinstance(n, str) for n in names) else names
+    return names if all(isinstance(n, str) for n in names) else set()
 
 
 def imports(run: Interpreter, node: ast.Import | ast.ImportFrom, file: str) -> set[str]:

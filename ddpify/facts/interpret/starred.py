@@ -28,10 +28,10 @@ def entries(run: Interpreter, node: ast.Starred, value: Value, func: Value, give
 
 def _in_order(run: Interpreter, node: ast.Starred, obj: New) -> list[Value]:
     """The entries of a list that was written out, or the modules of `*sequential` or `*sequential[1:]`; none where they are not known."""
-    elts = obj.node.elts if isinstance(obj.node, ast.List) else []
-    held = run.memory.numbered(obj)
-    written_out = len(held) == len(elts) and not any(isinstance(e, ast.Starred) for e in elts)
-    if not (written_out or obj.path in library.CONTAINERS) or any((obj, key) in run.memory for key in ("[?]", "[many]", "iterable")):
+    held = run.memory.written_out(obj)
+    if held is None and obj.path in library.CONTAINERS and not any((obj, key) in run.memory for key in ("[?]", "[many]", "iterable")):
+        held = run.memory.numbered(obj)
+    if held is None:
         return []
     part = node.value.slice if isinstance(node.value, ast.Subscript) else None
     some = sliced(run, Tup(tuple(held)), part) if isinstance(part, ast.Slice) else Tup(tuple(held))

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ddpify.facts.library import apex, distributed, numpy, packages, peft, python, torch, torch_geometric
+from ddpify.facts.library.classifiers import output_shape
 from ddpify.facts.library.compared import compared
 from ddpify.facts.library.constructors import construct, construction, is_optimizer, optimizer_path
 from ddpify.facts.library.containers import grown, keys, put
@@ -24,7 +25,6 @@ from ddpify.facts.library.methods import call_method
 from ddpify.facts.library.paths import *
 from ddpify.facts.library.row import Rule, Use, row_of, rows_of
 from ddpify.facts.library.tensor_methods import call_tensor, tensor_attribute
-from ddpify.facts.library.timm import output_shape
 from ddpify.facts.library.torch_geometric import GRAPHS, batch_of_graphs, seed_rows
 from ddpify.facts.library.torch_geometric import layer as graph_layer
 from ddpify.facts.library.torchvision import detector_losses

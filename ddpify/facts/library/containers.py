@@ -203,7 +203,7 @@ def _is_empty(run: Interpreter, iterator: Value) -> bool:
     """Whether an iterator is surely one over a list that is written out with nothing in it, and got nothing since."""
     over = [run.memory.get((o, "iterable"), NOTHING) for o in iterator.instances() if o.path == "iter"]
     lists = [o for value in over for o in value.objs]
-    written = all(isinstance(o, New) and isinstance(o.node, ast.List) and not o.node.elts and (o, "[?]") not in run.memory for o in lists)
+    written = all(run.memory.written_out(o) == [] for o in lists)
     return bool(over) and len(over) == len(iterator.objs) and all(v.objs and not v.origins for v in over) and written
 
 

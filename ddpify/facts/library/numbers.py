@@ -128,8 +128,7 @@ def _is_written_out(use: Use, obj: Obj) -> bool:
     """Whether all entries of a tuple or a list were written out, and none was added since."""
     if isinstance(obj, Tup):
         return obj.rest is None
-    grown = any((obj, key) in use.run.memory for key in ("[?]", "[many]", "iterable"))
-    return isinstance(obj, New) and isinstance(obj.node, ast.List) and bool(use.run.memory.numbered(obj)) and not grown
+    return bool(use.run.memory.written_out(obj))
 
 
 def _is_taken_apart(use: Use, name: str) -> bool:
