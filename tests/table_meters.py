@@ -114,6 +114,22 @@ for epoch in range(2):
 """
 
 SCRIPTS: dict[str, Script] = {
+    "how far an epoch is, in percent of the samples": Script(
+        """
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+    for epoch in range(2):
+        for i, (rows, kinds) in enumerate(loader, 1):
+            loss = F.cross_entropy(net(rows), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+            print("seen [{}/{} ({:.0f}%)]".format(i * len(rows), len(loader.dataset), 100.0 * i * len(rows) / len(loader.dataset)))
+            print("part {:.4f}".format(i * len(rows) / len(loader.dataset)))
+    """,
+        same=("part", "seen"),
+    ),
     "the hardest sample of an epoch, with its number": Script(
         """
         net = nn.Linear(8, 2)

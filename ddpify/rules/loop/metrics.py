@@ -243,8 +243,10 @@ def _deals_batches(context: Context, loop: ast.AST) -> bool:
 
 def _divisors(context: Context) -> Iterator[Change]:
     """A total is divided by the samples that were really seen: the sampler repeats a few so that all ranks have equally many."""
-    feeding, loops = set(context.facts.feeding), set(_loops(context))
+    feeding, loops, products = set(context.facts.feeding), set(_loops(context)), set(context.once(_samples_seen))
     for total, divisor in _quotients(context):
+        if not products.isdisjoint(walk(total)):
+            continue  # of the samples that all ranks have seen
         own = not loops.isdisjoint(context.tree.ancestors(divisor)) and _is_shown(context, divisor)
         value = context.facts.after.value(total)
         loaders = {o for o in value.of_kind("batch") if o in feeding}
@@ -345,8 +347,17 @@ def _ends_of_cuts(context: Context) -> Iterator[ast.expr]:
 
 def _progress(context: Context) -> Iterator[Change]:
     """Lines inside the training loop that say how many samples were seen: `step * len(batch)` is one rank's part of them."""
+    for node in context.once(_samples_seen):
+        why = "the batch here is one rank's part: all ranks together have seen world_size times as many samples"
+        edit = Replace(node, f"{{0}} * {{1}} * {context.names['world_size']}", (node.left, node.right))
+        yield Change(CODE, why, context.tree.shown, node, (edit,))
+
+
+def _samples_seen(context: Context) -> list[ast.BinOp]:
+    """The products in lines of output inside the training loop that are the numbers of the samples that a rank has seen."""
     run, tree = context.facts.after, context.tree
     training = {t.batch.node for t in context.facts.loops if t.batch is not None}
+    out: list[ast.BinOp] = []
     seen: set[ast.AST] = set()
     for call in _output_calls(context):
         if not context.facts.is_edited(call.node) or not any(up in training for up in tree.ancestors(call.node)):
@@ -356,9 +367,8 @@ def _progress(context: Context) -> Iterator[Change]:
                 continue
             seen |= set(walk(node))
             if run.value(node).scale == "count" and context.from_sharded_data(run.value(node)) and not run.value(node).of_kind("world"):
-                why = "the batch here is one rank's part: all ranks together have seen world_size times as many samples"
-                edit = Replace(node, f"{{0}} * {{1}} * {context.names['world_size']}", (node.left, node.right))
-                yield Change(CODE, why, tree.shown, node, (edit,))
+                out.append(node)
+    return out
 
 
 def _sampled(context: Context) -> Iterator[Change]:
