@@ -36,7 +36,7 @@ SCRIPTS: dict[str, Script] = {
         """
     net = nn.Linear(8, 2)
     sgd = torch.optim.SGD(net.parameters(), lr=0.1)
-    for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+    for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=2, shuffle=True):
         loss = F.cross_entropy(net(rows), kinds)
         sgd.zero_grad()
         loss.backward()
