@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psutil
 import torch
 from quick_python import python
 
@@ -179,6 +180,7 @@ def run_unless_aborted(command: Sequence[str], folder: Path, env: dict[str, str]
     """Runs a command that starts ranks, again where gloo aborted one of them; at the last attempt such an end counts, too.
 
     Each attempt finds the folder as the first one did: a checkpoint that an aborted one left would be resumed from.
+    At the first one, gloo may also keep a rank from leaving its group.
     """
     with tempfile.TemporaryDirectory(prefix="before-") as before:
         shutil.copytree(folder, before, symlinks=True, dirs_exist_ok=True)
@@ -186,10 +188,35 @@ def run_unless_aborted(command: Sequence[str], folder: Path, env: dict[str, str]
             if attempt:
                 shutil.rmtree(folder)
                 shutil.copytree(before, folder, symlinks=True)
-            done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=limit)
+            done = _run(command, folder, env, limit, may_stay=attempt == 0)
             if "SIGABRT" not in done.stderr:
                 break
     return done
+
+
+def _run(command: Sequence[str], folder: Path, env: dict[str, str], limit: float, may_stay: bool) -> subprocess.CompletedProcess:
+    """Runs a command. One that does not end has its processes aborted; the error has their stacks, unless all had finished their work."""
+    with subprocess.Popen(
+        command, cwd=folder, env=env | {"PYTHONFAULTHANDLER": "1"}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            stdout, stderr = process.communicate(timeout=limit)
+        except subprocess.TimeoutExpired as error:
+            started = psutil.Process(process.pid).children(recursive=True)
+            for each in [*started, process]:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    each.send_signal(signal.SIGABRT)
+            stdout, stderr = process.communicate()
+            if not (may_stay and _at_the_end(stderr)):
+                raise AssertionError(f"{command} did not end within {limit} s\n{stdout}\n{stderr}") from error
+            stderr += "\nSIGABRT: ended while leaving the process group"
+    return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
+
+
+def _at_the_end(stacks: str) -> bool:
+    """Whether the processes of a job that were aborted had nothing left to do but to leave their group."""
+    ranks = [stack for stack in stacks.split("Fatal Python error: Aborted")[1:] if "torch/distributed/run.py" not in stack]
+    return bool(ranks) and all("in destroy_process_group" in stack or "<no Python frame>" in stack for stack in ranks)
 
 
 # --- processes --------------------------------------------------------------------------------------------------------
