@@ -43,6 +43,22 @@ SCRIPTS: dict[str, Script] = {
         sgd.step()
     """
     ),
+    "a loader that is made in the loop's head for each of two data sets": Script(
+        """
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+
+    def train(dataset):
+        for rows, kinds in DataLoader(dataset, batch_size=2, shuffle=True):
+            loss = F.cross_entropy(net(rows), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+
+    train(TensorDataset(x, y))
+    train(TensorDataset(2 * x, y))
+    """
+    ),
     "a split by two subset samplers": Script(
         """
     import numpy as np

@@ -4044,3 +4044,39 @@ for _where, _loss in _WEIGHTS.items():
         _text = _WEIGHED.replace("{kinds}", _kinds).replace("{loss}", _loss).replace("{ignored}", _ignored)
         for _how, _args in (("", ("--rare",)), ("not ", ())):
             SCRIPTS[f"class weights that an option asks for in {_where}{_more}, {_how}given"] = Script(_text, args=_args)
+
+_SETTINGS_OF_A_FILE = """
+    import functools
+    import json
+
+
+    def made(name, **more):
+        return getattr(nn, name)(**more)
+
+
+    with open("loss.json") as file:
+        settings = json.load(file)
+    criterion = {made}
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    for epoch in range(3):
+        for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=8):
+            loss = criterion(net(rows), kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        print(f"last {loss.item():.6f}")
+    """
+_MADE = {
+    "a function that is bound to them": "functools.partial(F.cross_entropy, **settings)",
+    "a loss": "nn.CrossEntropyLoss(**settings)",
+    "a loss by its name": 'made("CrossEntropyLoss", **settings)',
+}
+SCRIPTS |= {
+    f"settings that a file has, of {where}": Script(
+        _SETTINGS_OF_A_FILE.replace("{made}", code),
+        files={"loss.json": '{"reduction": "sum", "ignore_index": 0}'},
+        same=("last",),
+    )
+    for where, code in _MADE.items()
+}

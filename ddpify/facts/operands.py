@@ -95,8 +95,24 @@ def entries(run: Interpreter, listed: New) -> list[Value]:
 
 
 def given(run: Interpreter, args: Iterable[Value], keywords: Mapping[str, Value]) -> tuple[list[Argument], dict[str, Argument]]:
-    """The operands of a call."""
-    return [argument(run, a) for a in args], {k: argument(run, v) for k, v in keywords.items() if k != "**"}
+    """The operands of a call; `**` is among them where it may pass more than is known."""
+    return [argument(run, a) for a in args], {k: argument(run, v) for k, v in keywords.items() if k != "**" or is_open(run, v)}
+
+
+def is_open(run: Interpreter, mapping: Value) -> bool:
+    """Whether `**mapping` may pass what is not known: it is no dict whose keys were all written out."""
+    return not mapping.objs or not all(isinstance(o, New) and _is_written_out(run, o) for o in mapping.objs)
+
+
+def _is_written_out(run: Interpreter, made: New) -> bool:
+    if made.path != "dict" or any((made, key) in run.memory for key in ("[?]", "**")):
+        return False
+    match made.node:
+        case ast.Dict(keys=keys):
+            return all(isinstance(key, ast.Constant) for key in keys)
+        case ast.Call(args=args, keywords=named):
+            return not args and all(k.arg is not None for k in named)
+    return isinstance(made.node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))  # its parameter `**kwargs`
 
 
 def drawn_inside(run: Interpreter, values: Iterable[Value]) -> frozenset[Origin]:

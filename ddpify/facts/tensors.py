@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ddpify.facts import orders, uniform
 from ddpify.facts.model import NOTHING, Lit, New, Obj, Tup, Value, join
-from ddpify.facts.operands import argument, drawn_inside, entries, given
+from ddpify.facts.operands import argument, drawn_inside, entries, given, is_open
 from ddpify.facts.origins import Origin, of_kind, only, ungraded, without
 from ddpify.placement import rows
 from ddpify.placement.shape import COUPLED, NO_CLAIM, PLACES, ROWS, UNKNOWN, Argument, Base, Result, Scale, Shape
@@ -427,7 +427,7 @@ def module(
         return Value(frozenset(), origins, "other")
     _use(run, operands)
     set_up = _set_up_as(run, instance, name)
-    known = {k: argument(run, v)._replace(scale=None, shape=None) for k, v in set_up.items() if k != "**"}
+    known = {k: argument(run, v)._replace(scale=None, shape=None) for k, v in set_up.items()}
     if name in BY_WEIGHT and run.ignores():
         known.setdefault("ignore_index", Argument())
     found = rows.module(name, known, operands, named)
@@ -482,7 +482,8 @@ def _set_up_as(run: Interpreter, instance: New, name: str) -> dict[str, Value]:
 
 def set_up(run: Interpreter, instance: New, args: list[Value], keywords: Mapping[str, Value]) -> None:
     """Remember what a module, or a data set of tensors, is constructed with."""
-    for name, value in (*((str(i), value) for i, value in enumerate(args)), *keywords.items()):
+    named = ((k, v) for k, v in keywords.items() if k != "**" or is_open(run, v))
+    for name, value in (*((str(i), value) for i, value in enumerate(args)), *named):
         (only,) = value.objs if len(value.objs) == 1 else (None,)
         if isinstance(only, New) and only.path == "list" and (listed := run.memory.numbered(only)):
             value = Value(frozenset((Tup(tuple(listed)),)), value.origins)

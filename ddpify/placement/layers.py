@@ -236,7 +236,7 @@ def bilinear(use: Use) -> Result:
 
 def _reduction_of(use: Use, default: str) -> str | None:
     """ "mean", "sum" or "none"; None where it is not known."""
-    given = use.keywords.get("reduction")
+    given = use.keywords.get("reduction", use.keywords.get("**"))
     how = default if given is None else given.literal
     if use.keywords.get("size_average", MISSING).literal is False:
         how = "sum"
@@ -253,7 +253,7 @@ def identity(use: Use) -> Result:
 
 def _in_order(use: Use, x: Argument) -> Shape | None:
     """The dimensions of a batch of sequences, samples where `batch_first` says; None where they lie elsewhere."""
-    first = use.keywords.get("batch_first", MISSING).literal
+    first = use.keywords.get("batch_first", use.keywords.get("**", MISSING)).literal
     if first is UNKNOWN:
         return None
     shape, axis = shape_of(x), 0 if first else 1

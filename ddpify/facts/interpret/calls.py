@@ -47,6 +47,7 @@ from ddpify.facts.model import (
     origins_of,
     outermost,
 )
+from ddpify.facts.operands import is_open
 from ddpify.facts.origins import NONE, Origin, of_kind, only
 from ddpify.facts.record import Kind
 from ddpify.facts.recording import Recording, Seen, merge
@@ -683,7 +684,7 @@ def _parameters(run: Interpreter, func: Func, args: list[Value], keywords: dict[
     for name, value in keywords.items():
         if name in names:
             local[name] = value
-        elif spec.kwarg is not None and name != "**":
+        elif spec.kwarg is not None and (name != "**" or is_open(run, value)):
             run.memory[rest, name] = value
     if spec.vararg is not None:
         local[spec.vararg.arg] = just(Tup(tuple(args[len(positional) :])))

@@ -348,7 +348,7 @@ def _advanced(feed: _Feed, loop: ast.For | ast.AsyncFor, placed: set[tuple[ast.A
     context = feed.context
     located = _place(feed, loop)
     if located is None:
-        return _unnamed(feed, loop)
+        return _unnamed(feed, loop, placed)
     place, text = located
     epoch, needs = _epoch(context, feed.training, place), tuple[str, ...]()
     if (place, text.code) in placed:
@@ -412,13 +412,16 @@ def _waits(context: Context, call: ast.Call) -> bool:
     return bool(paths) and all(p == "len" or p.startswith(("tqdm.", "progressbar.")) for p in paths)
 
 
-def _unnamed(feed: _Feed, loop: ast.For | ast.AsyncFor) -> Change | Finding | Proof:
+def _unnamed(feed: _Feed, loop: ast.For | ast.AsyncFor, placed: set[tuple[ast.AST, str]]) -> Change | Finding | Proof:
     """A loop over a loader that is made in its head."""
-    run, made = feed.context.facts.after, feed.loader.node
+    run, made, alike = feed.context.facts.after, feed.loader.node, set(feed.context.facts.loaders)
     if len(run.calls(made)) == 1 and len(feed.training.backward.loops) == 1:
         return feed.proof  # a single pass
-    calls = [n for n in walk(loop.iter) if isinstance(n, ast.Call) and run.value(n).instances() == {feed.loader}]
+    calls = [n for n in walk(loop.iter) if isinstance(n, ast.Call) and feed.loader in run.value(n).instances() <= alike]
     change = _named(feed, loop, calls[0]) if calls and feed.context.facts.is_edited(loop) else None
+    if change is not None and (loop, "") in placed:
+        return feed.proof  # its function is called for several data sets
+    placed.add((loop, ""))
     fix = "loader.sampler.set_epoch(epoch), with the number of the epoch handed to where the loader is"
     return change or feed.unless_ordered(loop, "the sampler's epoch is not set before this loop: every epoch has the same order", fix)
 

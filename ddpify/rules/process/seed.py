@@ -225,9 +225,16 @@ def _is_unseeded(context: Context, call: Call, root: str) -> bool:
     """Whether all ranks draw by themselves from a generator that nothing seeds."""
     if _seeded(context, _SEEDS[root], call) or any(k in call.keywords for k in library.GENERATORS):
         return False
-    if _inside_module(context, call) and not _in_a_buffer(context, call):
+    if (_inside_module(context, call) and not _in_a_buffer(context, call)) or _is_sent(context, call):
         return False
     return not any(o.kind == "rank" for _, value in call.tests for o in value.origins)  # drawn by some ranks, for themselves
+
+
+def _is_sent(context: Context, draw: Call) -> bool:
+    """Whether what is drawn is handed to a function, there and then, that gives all ranks rank 0's."""
+    around = {*context.facts.tree_of(draw.node).ancestors(draw.node)}
+    sent = (c for c in context.facts.after.calls_of("torch.distributed.broadcast") if c.args and not around.isdisjoint(c.stack))
+    return any(draw.node in c.args[0].of_kind("drawn") for c in sent)
 
 
 def _seeded(context: Context, seed: str, draw: Call) -> bool:
