@@ -153,7 +153,7 @@ def _shown(context: Context, seen: set[ast.AST], noted: bool) -> Iterator[Findin
         yield context.manual(
             CODE, within[0].node, "what is printed inside the batch loop is about rank 0's part of the batch", level=Safety.NOTE
         )
-    apart = [c for c in _output_calls(context) if not any(loop.node in seen for loop in c.loops) and of_one_batch(context, c.node)]
+    apart = [c for c in _output_calls(context) if not any(loop.node in seen for loop in c.loops) and _shows_one_batch(context, c)]
     if apart and not within and not noted:
         yield context.manual(CODE, apart[0].node, "this is about rank 0's part of one batch", level=Safety.NOTE)
     evaluating = seen - context.facts.training_loops
@@ -463,7 +463,7 @@ def _own_numbers(context: Context) -> Iterator[tuple[ast.AST, list[ast.expr]]]:
             continue  # what a container will hold later is not there yet
         own = [v for v in _inner(context, call) if context.from_sharded_data(v) or context.chosen_by_own_batch(v)]
         scales = {v.scale for v in own}
-        of_rows = scales <= {"sample", "count"} or of_one_batch(context, call.node)  # shown as rank 0's own, and said so
+        of_rows = scales <= {"sample", "count"} or _shows_one_batch(context, call)  # shown as rank 0's own, and said so
         if not (of_rows or any(loop.node in loops for loop in call.loops)):
             given = [n for c in (call, *_tables(context, call)) for n in (*c.node.args, *(k.value for k in c.node.keywords))]
             yield call.node, given
@@ -472,6 +472,11 @@ def _own_numbers(context: Context) -> Iterator[tuple[ast.AST, list[ast.expr]]]:
             continue
         if context.from_sharded_data(decision.test) and not _divides_among_ranks(context, decision.node):
             yield decision.node, [decision.node.test]
+
+
+def _shows_one_batch(context: Context, call: Call) -> bool:
+    """Whether a call shows or writes what depends on one batch alone, or pictures of samples."""
+    return "torchvision.utils.save_image" in call.func.paths() or of_one_batch(context, call.node)
 
 
 def _divides_among_ranks(context: Context, node: ast.AST) -> bool:
