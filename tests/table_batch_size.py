@@ -759,3 +759,56 @@ SCRIPTS["a width that equals the batch size, of a dict in which a file is named 
 """
 )
 SCRIPTS = on_three(SCRIPTS)
+
+_OF_SETTINGS = """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--batch_size", type=int, default=4)
+    parser.add_argument("--lr", type=float, default=0.1)
+    args = parser.parse_args()
+
+    class Config:
+        def __init__(self, **given):
+            for key, value in given.items():
+                setattr(self, key, value)
+
+    def train({parameters}):
+        feed = DataLoader(TensorDataset(x), batch_size={size}, shuffle=True, drop_last=True)
+        critic = nn.Sequential(nn.Linear(8, 1), nn.Sigmoid())
+        real = torch.ones(({size}, 1))
+        fake = torch.zeros(({size}, 1))
+        sgd = torch.optim.SGD(critic.parameters(), lr=args.lr)
+        for epoch in range(2):
+            for (rows,) in feed:
+                loss = F.binary_cross_entropy(critic(rows), real) + F.binary_cross_entropy(critic(-rows), fake)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+
+    {made}
+    """
+_COPIES = {
+    "in a loop over their names": "config = dict()\n    for name in vars(args):\n        config[name] = getattr(args, name)",
+    "in a loop over what they hold": "config = {}\n    for name in args.__dict__:\n        config[name] = args.__dict__[name]",
+    "in a loop over pairs": "config = {}\n    for key, value in vars(args).items():\n        config[key] = value",
+    "in a comprehension": "config = {k: v for k, v in vars(args).items() if v is not None}",
+    "beside another": 'config = {**vars(args), "path": 1}',
+    "by a call": 'config = dict(vars(args), path="x")',
+}
+SCRIPTS |= {
+    f"settings of the command line that are copied {where}": Script(
+        _OF_SETTINGS.replace("{parameters}", "config")
+        .replace("{size}", 'config["batch_size"]')
+        .replace("{made}", f"{code}\n    train(config)")
+    )
+    for where, code in _COPIES.items()
+}
+SCRIPTS |= {
+    "settings of the command line that are handed on by name": Script(
+        _OF_SETTINGS.replace("{parameters}", "batch_size, lr").replace("{size}", "batch_size").replace("{made}", "train(**vars(args))")
+    ),
+    "settings of the command line that an object takes": Script(
+        _OF_SETTINGS.replace("{parameters}", "config")
+        .replace("{size}", "config.batch_size")
+        .replace("{made}", "train(Config(**vars(args)))")
+    ),
+}

@@ -25,6 +25,7 @@ PARSER, DEFAULT, CHOICES = "[parser]", "[default]", "[choices]"  # what made the
 PARTIAL, FUNCTION = "functools.partial", "[function]"  # a function with some of its arguments
 TUPLE, FIELDS = "collections.namedtuple", "[fields]"
 SPACE = "__dict__"  # what an object holds, as a dict
+_KEY_OF, _UNDER_IT = "[key]", "[under key]"  # each of its names in turn, and what it holds under that
 _BUFFER = "[buffer]"  # before the pattern of a name: what `register_buffer` was given
 _DOTTED = re.compile(r"[\w.*]*\.[\w.*]*|[\w.]+")
 _PLACE = re.compile(r"%[-+ #0]*\d*(?:\.\d+)?[a-zA-Z]|\{[^{}]*\}")
@@ -132,6 +133,26 @@ def in_space(run: Interpreter, obj: Part, keys: list[str]) -> Value:
     return just(Pick(obj.of)) if isinstance(obj.of, Module) else join([v for (o, _), v in run.memory.items() if o is obj.of])
 
 
+def each_of_space(run: Interpreter, obj: Part) -> tuple[Value, Value]:
+    """A key of `vars(obj)`, whichever it is, and what is under it."""
+    key = NOTHING if isinstance(obj.of, Module) else just(run.objects.part(obj, _KEY_OF))
+    return key, under_each(run, key, obj.of) if key.objs else in_space(run, obj, [])
+
+
+def under_each(run: Interpreter, key: Value, of: Obj) -> Value:
+    """`getattr(obj, key)` with a key of `vars(obj)`, whichever it is; nothing with anything else."""
+    (part,) = key.objs if len(key.objs) == 1 else (None,)
+    if not isinstance(part, Part) or part.name != _KEY_OF or not isinstance(part.of, Part) or part.of.of is not of:
+        return NOTHING
+    return just(run.objects.part(part.of, _UNDER_IT)) | in_space(run, part.of, [])
+
+
+def copied(run: Interpreter, key: Value, value: Value) -> Value:
+    """The `vars(obj)` of which a value is what stands under a key, whichever it is: a dict that it is put into becomes a copy."""
+    spaces = [o.of for o in value.objs if isinstance(o, Part) and o.name == _UNDER_IT and o.of is not None]
+    return just(spaces[0]) if len(spaces) == 1 and key.objs == {run.objects.part(spaces[0], _KEY_OF)} else NOTHING
+
+
 def set_in_space(run: Interpreter, obj: Part, index: Value, value: Value, strong: bool) -> None:
     """`vars(obj)[key] = value`."""
     keys = [str(o.value) for o in index.objs if isinstance(o, Lit)]
@@ -146,7 +167,7 @@ def call_space(run: Interpreter, event: Call, obj: Part, name: str, args: list[V
     if name == "update":
         mappings = [*args, *(value for key, value in keywords.items() if key == "**")]
         for value in mappings:
-            known = {key: held for o in value.objs for key, held in _entries(run, o)}
+            known = {key: held for o in value.objs for key, held in entries(run, o)}
             for key, held in known.items():
                 run.set_attribute(obj.of, key, held, len(mappings) == 1)
             if not known or len(known) > len(value.objs) > 1:
@@ -159,15 +180,15 @@ def call_space(run: Interpreter, event: Call, obj: Part, name: str, args: list[V
         return join([in_space(run, obj, [str(o.value) for o in args[0].objs if isinstance(o, Lit)]), *args[1:]])
     if name in ("items", "values", "keys"):
         instance = run.objects.new("list", event.node, run.stack)
-        inner = in_space(run, obj, [])
-        run.set_attribute(instance, "[]", {"items": just(Tup((NOTHING, inner))), "values": inner, "keys": NOTHING}[name], False)
+        names, inner = each_of_space(run, obj)
+        run.set_attribute(instance, "[]", {"items": just(Tup((names, inner))), "values": inner, "keys": names}[name], False)
         return just(instance)
     if name == "copy":
         return just(obj)
     return NOTHING
 
 
-def _entries(run: Interpreter, obj: Obj) -> list[tuple[str, Value]]:
+def entries(run: Interpreter, obj: Obj) -> list[tuple[str, Value]]:
     """What a mapping holds by name; in `vars(settings)`, the options of a command line, too."""
     held = [(key, value) for key, value in run.memory.of(obj) if not key.startswith("[")]
     of = obj.of if isinstance(obj, Part) and obj.name == SPACE else None

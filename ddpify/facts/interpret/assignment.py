@@ -169,6 +169,9 @@ def _under_keys(run: Interpreter, obj: Obj, index: Value, value: Value, at: ast.
     if isinstance(obj, Part) and obj.name == named.SPACE:
         named.set_in_space(run, obj, index, value, alone)
         return
+    if isinstance(obj, New) and (copied := named.copied(run, index, value)).objs:
+        run.update(obj, copied)
+        return
     keys = literal_keys(index)
     for key in keys:
         run.set_attribute(obj, key, value, alone)

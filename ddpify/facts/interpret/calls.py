@@ -719,7 +719,11 @@ def _left_out(run: Interpreter, func: Func, passed: set[str]) -> set[str]:
 
 def _by_name(run: Interpreter, given: Value, local: dict[str, Value], names: Iterable[str]) -> None:
     """Parameters that `**given` may pass hold what it has under their names: rows of a batch, or what has keys that are not known."""
+    spaces = [o for o in given.objs if isinstance(o, Part) and o.name == named.SPACE]
     for name in names:
+        if spaces and (name not in local or all(name in dict(named.entries(run, o)) for o in spaces)):
+            local[name] = join([named.in_space(run, o, [name]) for o in spaces])
+            continue
         held = [run.memory[o, UNNAMED] for o in given.objs if (o, UNNAMED) in run.memory]
         if not given.objs and given.scale is not None:
             held.append(part_of_several(run, given, name) or given)

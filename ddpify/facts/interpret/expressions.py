@@ -12,6 +12,7 @@ from ddpify.facts.model import (
     NOTHING,
     Lit,
     Obj,
+    Part,
     Tup,
     Value,
     join,
@@ -112,7 +113,10 @@ def update(run: Interpreter, obj: Obj, value: Value) -> None:
         for name in (ELEMENT, UNNAMED):
             run.set_attribute(obj, name, Value(frozenset(), value.origins, value.scale), False)
     for other in value.objs:
-        held_by_name = run.memory.of(other)
+        held_by_name = named.entries(run, other) if isinstance(other, Part) else run.memory.of(other)
+        if isinstance(other, Part) and other.name == named.SPACE:  # and what nobody has said a name of
+            for name in (ELEMENT, UNNAMED):
+                run.set_attribute(obj, name, NOTHING, False)
         for name, held in held_by_name:
             run.set_attribute(obj, name, held, name not in (ELEMENT, UNNAMED))
             run.keys.setdefault(obj, set()).add(name)

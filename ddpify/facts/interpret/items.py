@@ -109,7 +109,8 @@ def _under(run: Interpreter, obj: Obj, base: Value, index: Value, node: ast.Subs
         case Tup():
             return [_of_tuple(run, obj, literal(index), node.slice)]
         case Part(name=named.SPACE):
-            return [named.in_space(run, obj, literal_keys(index))]
+            each = named.under_each(run, index, obj.of)
+            return [each if each.objs else named.in_space(run, obj, literal_keys(index))]
         case Ext():
             return _of_path(run, obj.path, index)
         case New() if isinstance(node.slice, ast.Slice) and _of_models(run, obj):
@@ -180,7 +181,13 @@ def _of_object(run: Interpreter, obj: New | Part, base: Value, index: Value, nod
 def _has_others(run: Interpreter, obj: New | Part, index: Value) -> bool:
     """Whether a key may be one of those that something had when it was read or given, where others were put in since."""
     filled = (*library.COLLECTIONS, *library.DICTS, *CONTAINERS)
-    return bool(literal_keys(index)) and (isinstance(obj, Part) or (obj.cls is None and not run.is_a(obj, *filled)))
+    own = isinstance(obj, Part) or (obj.cls is None and not run.is_a(obj, *filled))
+    return bool(literal_keys(index)) and (own or _is_of_settings(run.memory.get((obj, UNNAMED))))
+
+
+def _is_of_settings(value: Value | None) -> bool:
+    """Whether what a dict has under names that are not known are settings, and nothing made of the data."""
+    return value is not None and value.scale is None and not value.origins and all(isinstance(o, (Lit, Part)) for o in value.objs)
 
 
 def _is_of_drawing(obj: Obj) -> bool:
@@ -277,6 +284,8 @@ def _element_of(run: Interpreter, obj: Obj, over: Value, node: ast.AST | None) -
         return element(run, run.memory.get((obj, "module"), NOTHING), node)
     if isinstance(obj, New) and (found := _gone_through(run, obj, over, node)) is not None:
         return found
+    if isinstance(obj, Part) and obj.name == named.SPACE:
+        return named.each_of_space(run, obj)[0]
     if isinstance(obj, Part) and (obj, ELEMENT) in run.memory:
         return run.memory[obj, ELEMENT]
     if isinstance(obj, (New, Part)):

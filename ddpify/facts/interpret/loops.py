@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 
-from ddpify.facts import library, orders, tensors
+from ddpify.facts import library, named, orders, tensors
 from ddpify.facts.interpret import filled
 from ddpify.facts.interpret.assignment import depends_on
 from ddpify.facts.interpret.branches import decide
@@ -280,6 +280,9 @@ def evaluate_comprehension(run: Interpreter, node: ast.ListComp | ast.SetComp | 
     if saved is not None:
         run.frame.local = saved
     obj = run.objects.new({ast.DictComp: "dict", ast.SetComp: "set"}.get(type(node), "list"), node, run.stack)
+    if isinstance(node, ast.DictComp) and (copied := named.copied(run, key, item)).objs:
+        run.update(obj, copied)
+        return just(obj)
     run.memory[obj, ELEMENT] = item
     for k in keys or ([UNNAMED] if isinstance(node, ast.DictComp) else []):
         run.memory[obj, k] = item

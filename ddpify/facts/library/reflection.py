@@ -21,6 +21,8 @@ def attribute_by_name(use: Use) -> Value:
         return join([_unwrapped(use, o) for o in base.objs])
     if names:
         return join([*(use.run.attribute(base, n) for n in names), *default])
+    if any((of_key := named.under_each(use.run, use.args[1], o)).objs for o in base.objs):
+        return join([of_key, *default])
     pattern = named.pattern(use.run, use.node.args[1])
     own = [o for o in base.instances() if o.cls is not None]
     if own:
