@@ -812,3 +812,27 @@ SCRIPTS |= {
         .replace("{made}", "train(Config(**vars(args)))")
     ),
 }
+
+_ONE_HOT = """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--batch_size", type=int, default=4)
+    args = parser.parse_args()
+    feed = DataLoader(TensorDataset(x, y), batch_size=args.batch_size, shuffle=True, drop_last=True)
+    net = nn.Linear(10, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, kinds in feed:
+            hot = {zeros}.scatter_(1, kinds.unsqueeze(1), 1)
+            loss = F.cross_entropy(net(torch.cat([rows, hot], 1)), 1 - kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+    """
+SCRIPTS |= {
+    f"labels that are scattered into zeros as long as a batch, {where}": Script(_ONE_HOT.replace("{zeros}", zeros))
+    for where, zeros in {
+        "of two numbers": "torch.zeros(args.batch_size, 2)",
+        "of a tuple": "torch.zeros((args.batch_size, 2))",
+        "emptied": "torch.FloatTensor(args.batch_size, 2).zero_()",
+    }.items()
+}

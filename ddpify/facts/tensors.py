@@ -201,6 +201,8 @@ def function(
         sizes = args[1:]
         operands[1:] = [_size(run, args[0], v, o) for v, o in zip(sizes, operands[1:], strict=True)]
         operands = [operands[0], Argument()] if _are_sizes_or_ones(run, args[0], sizes) else operands
+    if name.removesuffix("_") in ("scatter", "scatter_add") and len(args) > 2:
+        operands[0] = _to_fill(run, args[0], args[2], operands[0])
     if name in BY_WEIGHT and run.ignores():
         named.setdefault("ignore_index", Argument())
     if name not in _OF_ANYTHING:
@@ -315,6 +317,15 @@ def _size(run: Interpreter, rows: Value, size: Value, operand: Argument) -> Argu
     return Argument("count") if is_batch_size(run, rows, size) else operand
 
 
+def _to_fill(run: Interpreter, constant: Value, index: Value, operand: Argument) -> Argument:
+    """A constant that is as long as a batch, into whose rows something of each sample goes: rows of the samples themselves."""
+    given = [run.trace.values.get(n.args[0], NOTHING) for n in constant.of_kind("sized") if isinstance(n, ast.Call) and n.args]
+    listed = [[o.items[0] for o in value.objs if isinstance(o, Tup) and o.items] or [value] for value in given]
+    long = bool(given) and all(is_batch_size(run, index, size) for sizes in listed for size in sizes)
+    alike = long and operand.scale is None and operand.shape is not None and operand.shape.uniform
+    return Argument("sample", operand.shape._replace(axis=0, uniform=False)) if alike and operand.shape else operand
+
+
 def _are_sizes_or_ones(run: Interpreter, constant: Value, sizes: Sequence[Value]) -> bool:
     """Whether a constant is viewed by sizes each of which may be 1 in place of the batch's: with those of a share, it would fail."""
     only = sizes[0] if len(sizes) == 1 else NOTHING
@@ -324,9 +335,12 @@ def _are_sizes_or_ones(run: Interpreter, constant: Value, sizes: Sequence[Value]
 
 
 def is_batch_size(run: Interpreter, rows: Value, size: Value) -> bool:
-    """Whether a size is the number, or the setting, that the loader of some rows was given for its batches."""
-    sizes = [run.memory.get((o, "batch_size"), NOTHING).objs for o in rows.batches() if isinstance(o, New)]
-    return rows.scale in ROWS and size.scale is None and bool(size.objs) and any(size.objs <= objs for objs in sizes)
+    """Whether a size is the number, or the setting, that the loader of some rows was given for its batches; or a rank's share of it."""
+    if rows.scale not in ROWS or size.scale is not None:
+        return False
+    sizes = [run.memory.get((o, "batch_size"), NOTHING) for o in rows.batches() if isinstance(o, New)]
+    share = not size.objs and bool(size.of_kind("world"))
+    return any(size.origins == given.origins if share else size.objs and size.objs <= given.objs for given in sizes)
 
 
 def _use(run: Interpreter, operands: list[Argument], tuples: bool = False) -> None:
