@@ -836,3 +836,34 @@ SCRIPTS |= {
         "emptied": "torch.FloatTensor(args.batch_size, 2).zero_()",
     }.items()
 }
+
+_DRAWN = """
+    import numpy as np
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--batch_size", type=int, default=4)
+    args = parser.parse_args()
+    feed = DataLoader(TensorDataset(x, y), batch_size=args.batch_size, shuffle=True, drop_last=True)
+    net = nn.Linear(11, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, kinds in feed:
+            noise = torch.from_numpy({drawn}).float()
+            loss = F.cross_entropy(net(torch.cat([rows, noise], 1)), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+    """
+SCRIPTS |= {
+    f"numbers of numpy as many as a batch is long, {where}": Script(_DRAWN.replace("{drawn}", drawn), apart=("trajectory",))
+    for where, drawn in {
+        "from a multinomial distribution": "np.random.multinomial(1, 3 * [1 / 3], size=[args.batch_size])",
+        "from a binomial distribution": "np.random.binomial(1, 0.5, (args.batch_size, 3))",
+        "from an exponential distribution": "np.random.exponential(1, size=(args.batch_size, 3))",
+        "from the unit interval": "np.random.random((args.batch_size, 3))",
+        "as rows of a table": "np.eye(3)[np.random.choice(3, args.batch_size)]",
+    }.items()
+}
+SCRIPTS["numbers of numpy as many as a batch is long, from a distribution that has no row"] = Script(
+    _DRAWN.replace("{drawn}", "np.random.vonmises(0, 1, (args.batch_size, 3))"), told=("DDP303",)
+)

@@ -175,5 +175,6 @@ WHOLE = frozenset(
         "a pair of streams of batches, by their places",
         "rows cut of a coupled loss's that a function gives back",
         "weights that learn from the losses",
+        "numbers of numpy as many as a batch is long, from a distribution that has no row",
     )
 )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ddpify.facts import library
 from ddpify.facts.batch_source import JOINS, ORDERS, PATHS, BatchSource
 from ddpify.facts.example_batches import example_batches
+from ddpify.facts.library import numpy
 from ddpify.facts.model import Call, Lit, New, Part, Trace, Tup
 from ddpify.facts.tree import Tree, argument, arguments, is_number, last_name, names_in, same, structure, walk
 
@@ -25,10 +26,11 @@ _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 # Where the number of samples stands among a drawing function's arguments; None: the arguments are the shape.
 _SIZES: dict[str, int | None] = {
     **dict.fromkeys(("torch.rand", "torch.randn", "numpy.random.rand", "numpy.random.randn"), None),
-    **dict.fromkeys([f"numpy.random.{name}" for name in ("random", "random_sample", "standard_normal")], 0),
-    **dict.fromkeys(("torch.multinomial", "numpy.random.choice", "random.sample"), 1),
+    **dict.fromkeys(("numpy.random.random_sample", "numpy.random.standard_normal"), 0),
+    **dict.fromkeys(("torch.multinomial", "random.sample"), 1),
     **dict.fromkeys(("torch.randint", "torch.normal"), 2),
-    **dict.fromkeys([f"numpy.random.{name}" for name in ("randint", "random_integers", "uniform", "normal", "multivariate_normal")], 2),
+    **dict.fromkeys([f"numpy.random.{name}" for name in ("randint", "random_integers", "uniform", "normal")], 2),
+    **{f"numpy.random.{name}": at for name, at in numpy.SIZE_AT.items()},
     "random.choices": 99,
 }
 _SIZE_NAMES = frozenset(("size", "k", "num_samples", "sample_shape"))

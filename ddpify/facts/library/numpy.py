@@ -35,10 +35,18 @@ def _special(use: Use) -> Value:
 
 def _chosen(use: Use) -> Value:
     """`choice(numbers, size)`: so many numbers, each drawn by itself where it may be drawn again."""
-    size, again = use.argument(1, "size"), use.argument(2, "replace")
-    alone = (size.scale is not None or size.objs) and not is_literal(again, False) and use.argument(0, "a").scale is None
-    alike = drawn_of_size(use._replace(path="numpy.random.rand", args=[size], keywords={})) if alone else None
-    return _combined(drawn(use)) if alike is None else Value(alike.objs, alike.origins | use.mixed.origins, alike.scale, alike.shape)
+    return _combined(drawn(use)) if is_literal(use.argument(2, "replace"), False) else _of_distribution(use)
+
+
+def _of_distribution(use: Use) -> Value:
+    """`binomial(1, 0.5, size)`: so many numbers, each drawn by itself; `multinomial(1, shares, size)`: so many rows of them."""
+    size = use.argument(SIZE_AT[use.name], "size")
+    others = (v for v in (*use.args, *use.keywords.values()) if v is not size)
+    if not (size.scale is not None or size.objs) or any(v.scale is not None for v in others):
+        return _combined(drawn(use))
+    alike = drawn_of_size(use._replace(path="numpy.random.rand", args=[size], keywords={}))
+    rows = alike.shape and alike.shape.resized(1) if use.name in _OF_ROWS else alike.shape
+    return Value(alike.objs, alike.origins | use.mixed.origins, alike.scale, rows)
 
 
 _OTHERWISE = frozenset(("pad",))  # which torch does to the last dimension first
@@ -46,12 +54,20 @@ _OF_EACH_NUMBER = frozenset("around asanyarray bool_ cbrt degrees fabs int_ isre
 _LOOKED_UP = {"digitize": 0, "interp": 0, "isin": 0, "searchsorted": 1}  # where each number is that is looked up in the others
 _SIZED = "zeros ones full empty arange linspace logspace eye".split()
 _DRAWN_SIZED = "rand randn randint normal uniform standard_normal random_sample".split()
+SIZE_AT = {  # which argument of a distribution is how many numbers are drawn
+    **dict.fromkeys("random standard_exponential standard_cauchy".split(), 0),
+    **dict.fromkeys("choice poisson exponential geometric dirichlet rayleigh chisquare standard_gamma".split(), 1),
+    **dict.fromkeys("binomial multinomial beta gamma laplace gumbel logistic lognormal multivariate_normal".split(), 2),
+    "triangular": 3,
+}
+_OF_ROWS = frozenset(("dirichlet", "multinomial", "multivariate_normal"))
 
 ROWS: dict[str, Rule] = {
     "numpy": _of_arrays,
     **{f"numpy.{name}": of_size for name in _SIZED},
     "numpy.random": lambda use: _combined(drawn(use)),
     **{f"numpy.random.{name}": drawn_of_size for name in _DRAWN_SIZED},
+    **{f"numpy.random.{name}": _of_distribution for name in SIZE_AT},
     "numpy.random.choice": _chosen,
     "numpy.random.shuffle": shuffled,
     "scipy": lambda use: _combined(computed(use)),

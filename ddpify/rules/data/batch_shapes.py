@@ -6,10 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Replace
+from ddpify.facts.library import numpy
 from ddpify.facts.manual_batches import parts_of, size_arguments
-from ddpify.facts.model import Call, Func, join
+from ddpify.facts.model import Call, Class, Func, join
 from ddpify.facts.tree import is_number, structure
-from ddpify.rules.base import Change, Finding
+from ddpify.rules.base import Change, Finding, Safety
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data.sizes import CODE, Sizes, divide, divide_inside, in_training
 
@@ -19,10 +20,11 @@ SHAPES = frozenset(
         LongTensor Tensor resize_ new_zeros new_ones uniform standard_normal split chunk linspace logspace eye tile new_full new_empty
         repeat_interleave broadcast_to
     """.split()
-)
+).union(numpy.SIZE_AT)
 _OTHER_NUMBERS = frozenset(("eye", "linspace", "logspace", "tile", "repeat_interleave"))  # of classes, steps or copies, as likely
 _ONE_RANKS = "this shape is made with the batch size: on a rank, it must have the size of that rank's part of the batch"
 _WRITTEN_OUT = "this number repeats the batch size, and every rank has only its part of a batch: shapes would not fit"
+_PERHAPS_AS_LONG = "what is made with the batch size here may be as long as a batch, and every rank has only its part of one"
 _OTHERS_ROWS = "this may have the rows of another loader's whole batch by then, and every rank has only its part of a batch to put there"
 FROM_BATCH = "take it from the batch: x.size(0)"
 
@@ -42,6 +44,20 @@ def shapes(context: Context, sizes: Sizes) -> Iterator[Change | Finding]:
             if part not in done and (items := list(_shape(context, call, part, sizes))):
                 done.add(part)
                 yield from items
+    yield from _made_unseen(context, sizes)
+
+
+def _made_unseen(context: Context, sizes: Sizes) -> Iterator[Finding]:
+    """What a loss reads that a library makes of the batch size, in a way that is not known."""
+    losses = [loop.loss for loop in context.facts.loops]
+    read = {o for loss in losses for kind in ("drawn", "unknown") for o in loss.of_kind(kind)}
+    for call in context.facts.after.trace.calls:
+        own = call.method in SHAPES or any(isinstance(o, (Func, Class)) for o in call.func.objs) or call.node in context.facts.batch_sources
+        if own or not ({call.node, *call.func.paths()} & read and in_training(context, call)):
+            continue
+        for part in size_arguments(call.node):
+            if sizes.read(context.facts.after.value(part)):
+                yield context.manual(CODE, part, _PERHAPS_AS_LONG, FROM_BATCH, level=Safety.REVIEW)
 
 
 def shaping(context: Context) -> Iterator[Call]:
