@@ -1748,6 +1748,7 @@ EXAMPLES: dict[str, Shown] = {**PRECISION, **PROCESSES, **COMMENTS, **DATA, **OU
 
 # the scripts of the tables that show further messages
 FROM_TABLES = (
+    "a penalty on slopes of a critic with batch norm",
     "numbers of numpy as many as a batch is long, from a distribution that has no row",
     "an average over valid targets in a model, evaluated as drawn",
     "the best weights, loaded for a last evaluation, at O1",

@@ -1803,3 +1803,10 @@ for epoch in range(2):
         sgd.step()
 """
 SCRIPTS |= {"a backward of its own that differentiates anew": Script(_AGAIN)}
+
+SCRIPTS["a penalty on slopes of a critic with batch norm"] = Script(
+    _ENTRIES_OF_EACH.format(entries="images.numel() // len(images)").replace(
+        "self.fc = nn.Linear(8, 1)", "self.fc = nn.Sequential(nn.Linear(8, 4), nn.BatchNorm1d(4), nn.Linear(4, 1))"
+    ),
+    told=("DDP201",),
+)

@@ -16,17 +16,23 @@ from ddpify.facts.model import NOTHING, Lit, New, Obj, Part, Store, outermost
 from ddpify.facts.tree import calls_in, same
 from ddpify.rules.base import Change, Finding, Safety
 from ddpify.rules.context import Context
+from ddpify.rules.model.weight_gradients import keeps_graph
 
 CODE = "DDP201"
 _NORMS = ("torch.nn.BatchNorm", "torch.nn.LazyBatchNorm", "torch.nn.modules.batchnorm.")
 _NO_MODULES = ("torch.device", "torch.optim.", "torch.utils.data.", "torch.amp.", "torch.cuda.", "torch.distributions.")
 # the models of torchvision and timm that have none
 _WITHOUT = ("vit", "swin", "convnext", "alexnet", "vgg", "squeezenet", "deit", "beit", "mixer", "cait")
+_TWICE = "batch norm can only use each rank's own samples here: SyncBatchNorm cannot be differentiated twice, as this model's gradients are"
+_EACH_RANKS = "use a norm over single samples in this model (GroupNorm, LayerNorm), or accept each rank's own statistics: --sync-bn off"
 
 
 def findings(context: Context, model: TrainedModel, statement: ast.stmt) -> Iterator[Finding]:
     """What the owner of a wrapped model must know of its batch norm."""
     if may_hold_batch_norm(context, model):
+        if _is_asked_for(context, model) and not sync(context, model):
+            yield context.manual(CODE, statement, _TWICE, _EACH_RANKS, level=Safety.REVIEW)
+            return
         yield context.manual(
             CODE,
             statement,
@@ -178,7 +184,23 @@ def _batch_normed(context: Context, obj: Obj) -> bool:
 
 
 def sync(context: Context, model: TrainedModel) -> bool:
-    """Whether to take batch norm over all ranks: asked for, or a single-GPU original did."""
+    """Whether to take batch norm over all ranks, as is asked for; not where that would fail."""
+    return _is_asked_for(context, model) and (context.options.sync_bn == "on" or not _is_differentiated_twice(context, model))
+
+
+def _is_differentiated_twice(context: Context, model: TrainedModel) -> bool:
+    """Whether a gradient of what a model gives is itself differentiated, as that of a gradient penalty is."""
+    run = context.facts.after
+    for call in run.calls_of("torch.autograd.grad"):
+        outputs, inputs = (call.argument(i, name) or NOTHING for i, name in enumerate(("outputs", "inputs")))
+        after, before = ({*v.of_kind("forward"), *run.interpreter.element(v).of_kind("forward")} for v in (outputs, inputs))
+        if keeps_graph(call) and any(pair[0] in model.objs for pair in after - before):
+            return True
+    return False
+
+
+def _is_asked_for(context: Context, model: TrainedModel) -> bool:
+    """Whether batch norm is to be taken over all ranks: an option says so, or a single-GPU original did."""
     paths = {p for c in context.facts.before.trace.calls for p in c.func.paths()}
     if model.wrapped or paths & {"torch.nn.SyncBatchNorm.convert_sync_batchnorm", "apex.parallel.convert_syncbn_model"}:
         return False  # the script decides so itself

@@ -42,10 +42,14 @@ def _by(context: Context, call: Call) -> list[Value]:
 
 def _of_average(context: Context, call: Call) -> bool:
     """Whether it is the gradient of an average over a batch, of which nothing is differentiated again."""
-    graph = call.keywords.get("create_graph", Value())
     of = tensors.differentiated(context.facts.after.interpreter, call.args, call.keywords)[0]
-    again = any(not (isinstance(o, Lit) and not o.value) for o in graph.objs) or ("create_graph" in call.keywords and not graph.objs)
-    return of.scale == "mean" and not again and len(call.args) < 3
+    return of.scale == "mean" and not keeps_graph(call) and len(call.args) < 3
+
+
+def keeps_graph(call: Call) -> bool:
+    """Whether a gradient may be differentiated again."""
+    graph = call.argument(4, "create_graph")
+    return graph is not None and not (graph.objs and all(isinstance(o, Lit) and not o.value for o in graph.objs))
 
 
 def _is_averaged(context: Context, node: ast.AST) -> bool:
