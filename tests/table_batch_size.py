@@ -867,3 +867,14 @@ SCRIPTS |= {
 SCRIPTS["numbers of numpy as many as a batch is long, from a distribution that has no row"] = Script(
     _DRAWN.replace("{drawn}", "np.random.vonmises(0, 1, (args.batch_size, 3))"), told=("DDP303",)
 )
+
+_OF_THE_RUN = (
+    _OF_SETTINGS[_OF_SETTINGS.index("    def train") :].replace("{parameters}", "").replace("args.lr", "0.1").replace("{made}", "train()")
+)
+SCRIPTS |= {
+    f"a batch size of {where}": Script("\n    import sys\n\n" + _OF_THE_RUN.replace("{size}", size), args=("4",))
+    for where, size in {
+        "the command line, read by hand": "int(sys.argv[1])",
+        "a variable of the environment": 'int(os.environ.get("BATCH_OF_A_TEST", 4))',
+    }.items()
+}

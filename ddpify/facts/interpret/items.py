@@ -139,6 +139,8 @@ def _of_path(run: Interpreter, path: str, index: Value) -> list[Value]:
     if path.endswith(f".{named.SPACE}"):
         return [just(Ext(canonical(f"{path.removesuffix(named.SPACE)}{key}"))) for key in keys or ["*"]]
     kind = library.ENVIRONMENT.get(str(literal(index))) if path == "os.environ" else None
+    if path in ("os.environ", "sys.argv") and keys and not kind:  # a setting of the run
+        return [just(run.objects.part(Ext(path), keys[0]))]
     return [Value(frozenset(), frozenset((Origin(kind),))) if kind else just(Ext(f"{path}[]"))]
 
 

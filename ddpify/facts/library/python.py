@@ -9,16 +9,17 @@ from ddpify.facts.library import containers, generic, numbers, reflection
 from ddpify.facts.library.paths import ENVIRONMENT, LISTINGS
 from ddpify.facts.library.row import Rule, Use
 from ddpify.facts.library.torch import drawn_of_size
-from ddpify.facts.model import Lit, Module, Value, just
+from ddpify.facts.model import Ext, Lit, Module, Value, just
 from ddpify.facts.origins import Origin
 
 
 def _environment(use: Use) -> Value | None:
-    """`os.environ.get(name)`: a launcher's variable is the rank, or how many there are."""
+    """`os.environ.get(name)`: a launcher's variable is the rank, or how many there are; another one is a setting."""
     if not use.args:
         return None
-    kind = ENVIRONMENT.get(str(next((o.value for o in use.args[0].objs if isinstance(o, Lit)), "")))
-    return Value(frozenset(), frozenset((Origin(kind),)) if kind else frozenset())
+    name = str(next((o.value for o in use.args[0].objs if isinstance(o, Lit)), ""))
+    kind = ENVIRONMENT.get(name)
+    return Value(frozenset(), frozenset((Origin(kind),))) if kind else just(use.run.objects.part(Ext("os.environ"), name))
 
 
 _ASKED_OR_SHOWN = "isinstance hasattr callable issubclass type id print".split()

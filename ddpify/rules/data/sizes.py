@@ -85,8 +85,8 @@ def in_training(context: Context, call: Call) -> bool:
 
 def divide(context: Context, node: ast.expr, why: str) -> Iterator[Change | Finding]:
     """Make an expression that reads a batch size this rank's share of it."""
-    while isinstance(node, ast.Call) and context.facts.after.value(node.func).paths() & {"float", "int"} and node.args:
-        node = node.args[0]
+    while isinstance(node, ast.Call) and context.facts.after.value(node.func).paths() & {"float"} and node.args:
+        node = node.args[0]  # what `int` is given may be a text
     if not context.facts.is_edited(node):
         yield context.manual(
             CODE, node, f"{why}, and every rank has only its part of a batch", f"{ast.unparse(node)} // dist.get_world_size()"
