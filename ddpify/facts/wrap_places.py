@@ -245,11 +245,13 @@ def candidates(facts: Facts, model: TrainedModel, train: Call | None = None) -> 
                 if there is not None and _repeats(tree, statement, there, anew):
                     continue
                 places.append((tree, statement))
+                around_event = {s for n in (*event[2], event[1]) if n in tree.parent for s in tree.path(n)}
                 for target in targets(facts, tree, statement, model):
-                    key = (statement, structure(target))
+                    place = _where_given(tree, statement, target, around_event)
+                    key = (place, structure(target))
                     if key not in seen:
                         seen.add(key)
-                        yield statement, target
+                        yield place, target
                     if len(seen) > (8 if run.interpreter.spent < 10_000 else 2):
                         return
     yield from _taken_up(facts, model, first, _last_write(facts, model, first, True, around))
@@ -328,6 +330,22 @@ def _dominating(tree: Tree, at: ast.AST, there: ast.AST | None) -> ast.stmt:
         if id(statement) in blocks and id(statement) not in others:
             return statement
     return path[-1]
+
+
+def _where_given(tree: Tree, statement: ast.stmt, target: ast.expr, last: Set[ast.stmt]) -> ast.stmt:
+    """A statement, or the last in its branch that gives the target a model or is of `last`, where no other branch gives it any."""
+    function = tree.function(statement)
+    parameters = {a.arg for a in walk(function) if isinstance(a, ast.arg) and tree.parent[a] is getattr(function, "args", None)}
+    given = [n for n in own_nodes(function) if isinstance(getattr(n, "ctx", None), ast.Store) and same(n, target)]
+    if any(tree.before(n, statement) for n in given) or (isinstance(target, ast.Name) and target.id in parameters):
+        return statement
+    while isinstance(statement, ast.If):
+        branches = [[s for s in block if s in last or set(given) & inside(s)] for block in (statement.body, statement.orelse)]
+        giving = [branch for branch in branches if any(set(given) & inside(s) for s in branch)]
+        if len(giving) != 1:
+            break
+        statement = giving[0][-1]
+    return statement
 
 
 def made_in(run: Run, model: TrainedModel) -> set[ast.AST]:
