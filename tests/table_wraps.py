@@ -108,7 +108,47 @@ class Trainer:
 
 Trainer().train()
 """
+_LOADED_IN_A_BRANCH = """
+import os
+import sys
+
+two = "--two" in sys.argv
+
+
+def main():
+    body = nn.Linear(8, 2)
+    if two:
+        head = nn.Linear(2, 2)
+        of_head = torch.optim.SGD(head.parameters(), lr=0.1)
+    of_body = torch.optim.SGD(body.parameters(), lr=0.1)
+    if os.path.exists("start.pt"):
+        start = torch.load("start.pt")
+        body.load_state_dict(start["body"])
+        if two:
+            head.load_state_dict(start["head"])
+    for epoch in range(2):
+        for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+            out = body(rows)
+            loss = F.cross_entropy(out, kinds)
+            if two:
+                loss = loss + F.cross_entropy(head(out), kinds)
+                of_head.zero_grad()
+            of_body.zero_grad()
+            loss.backward()
+            of_body.step()
+            if two:
+                of_head.step()
+    kept = {"body": body.state_dict()}
+    if two:
+        kept["head"] = head.state_dict()
+    torch.save(kept, "kept.pt")
+
+
+main()
+"""
 _MAY_BE_NONE = {
+    "a second head that no branch makes or loads": Script(_LOADED_IN_A_BRANCH),
+    "a second head that one branch makes and another may load": Script(_LOADED_IN_A_BRANCH, args=("--two",)),
     "a second head that no branch makes": Script(_IN_A_BRANCH, same=("right",)),
     "a second head that one branch makes": Script(_IN_A_BRANCH, same=("right",), args=("--two",)),
     "a judge that is not made": Script(_JUDGED),

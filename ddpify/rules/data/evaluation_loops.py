@@ -9,6 +9,7 @@ from collections.abc import Sequence, Set
 from ddpify.facts import library
 from ddpify.facts.effects import Effects
 from ddpify.facts.model import Call, New, Store
+from ddpify.facts.one_branch import lone_branch
 from ddpify.facts.tree import Tree, inside, names_in, structure, walk
 from ddpify.facts.writes import Write, container
 from ddpify.rules.context import Context
@@ -235,7 +236,7 @@ def test_of_model(context: Context, loop: ast.For, model: str) -> str:
     stores = [n for n in named if isinstance(getattr(n, "ctx", None), ast.Store)]
     own = [n for n in stores if isinstance(n, ast.Attribute) or tree.function(n) is function]
     own = own or [n for n in stores if tree.function(n) is tree.root]
-    if not own or not all(_in_one_branch(tree, n, own) for n in own):
+    if not own or any(lone_branch(tree, n, own) is None for n in own):
         return ""
     within = inside(loop)
     tests = [_test_around(tree, n, within) for n in named if n in within]
@@ -244,17 +245,6 @@ def test_of_model(context: Context, loop: ast.For, model: str) -> str:
     if first is None or any(t is None or structure(t) != structure(first) for t in tests):
         return ""
     return "" if names_in(first) & changed or any(isinstance(n, ast.Call) for n in walk(first)) else context.source(first)
-
-
-def _in_one_branch(tree: Tree, store: ast.AST, stores: Sequence[ast.AST]) -> bool:
-    """Whether a store is in a branch beside which there is none in the other."""
-    path = tree.path(store)
-    for up in path:
-        if isinstance(up, ast.If):
-            other = up.orelse if any(s in up.body for s in path) else up.body
-            if not any(n in inside(s) for s in other for n in stores):
-                return True
-    return False
 
 
 def _test_around(tree: Tree, node: ast.AST, within: Set[ast.AST]) -> ast.expr | None:
