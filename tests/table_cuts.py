@@ -1115,6 +1115,9 @@ _LINES = """
 """
 SCRIPTS |= {
     "rows that an lstm reads along": Script(_LINES),
+    "rows that an lstm reads along, to tell the window after each": Script(
+        _LINES.replace("(i + 1) : (i + 1) + 8", "i + 8 : i + 16").replace("ids.size(1) - 8, 8", "ids.size(1) - 16, 8")
+    ),
     "rows that an lstm reads along, flattened by their lengths": Script(
         _LINES.replace("seen.reshape(-1, 6)", "seen.reshape(seen.size(0) * seen.size(1), seen.size(2))")
     ),

@@ -1,6 +1,7 @@
 """Scripts whose ranks share files: locks around downloads, samples that are files, files that an exception leaves behind."""
 
 import io
+import tarfile
 
 import torch
 from scripts import Script
@@ -70,7 +71,58 @@ def _row(i: int) -> bytes:
     return written.getvalue()
 
 
+def _packed(name: str, text: str) -> bytes:
+    """An archive that holds one file."""
+    held = io.BytesIO()
+    with tarfile.open(fileobj=held, mode="w:gz") as archive:
+        entry = tarfile.TarInfo(name)
+        entry.size = len(text.encode())
+        archive.addfile(entry, io.BytesIO(text.encode()))
+    return held.getvalue()
+
+
 SCRIPTS: dict[str, Script] = {
+    "an archive that each rank unpacks into a folder of its own where there is no folder yet": Script(
+        """
+        from names import read
+
+        model = nn.Linear(8, len(read("names.tgz")))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+                loss = F.cross_entropy(model(rows), kinds)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        print("names", read("names.tgz"))
+        """,
+        same=("names",),
+        files={
+            "names.tgz": _packed("names.txt", "cat dog"),
+            "names.py": """\
+import os
+import shutil
+import tarfile
+import tempfile
+
+
+def read(path):
+    unpacked = None
+    if os.path.isdir(path):
+        folder = path
+    else:
+        unpacked = tempfile.mkdtemp()
+        with tarfile.open(path, "r:gz") as archive:
+            archive.extractall(unpacked, filter="data")
+        folder = unpacked
+    with open(os.path.join(folder, "names.txt")) as file:
+        names = file.read().split()
+    if unpacked:
+        shutil.rmtree(unpacked)
+    return names
+""",
+        },
+    ),
     "files that a package writes in ways nobody described, and reads again": Script(
         """
         import words_of_others as others

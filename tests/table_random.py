@@ -5,6 +5,33 @@ from dataclasses import replace
 from scripts import Script, on_three
 
 SCRIPTS: dict[str, Script] = {
+    "mixing of a whole batch with parts that a distribution draws": Script(
+        """
+        class Mixing:
+            def __init__(self):
+                self.dist = torch.distributions.beta.Beta(torch.tensor([1.2]), torch.tensor([1.2]))
+
+            def __call__(self, rows, wanted):
+                order = torch.randperm(len(rows))
+                part = self.dist.rsample((len(rows), 1)).view(-1, 1)
+                return part * rows + (1 - part) * rows[order], part * wanted + (1 - part) * wanted[order]
+
+
+        torch.manual_seed(0)
+        mixing, model = Mixing(), nn.Linear(8, 2, bias=False)
+        wanted = x @ model.weight.detach().t()  # what the model makes of any mixture, too
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, targets in DataLoader(TensorDataset(x[:36], wanted[:36]), batch_size=6, shuffle=True):
+                rows, targets = mixing(rows, targets)
+                loss = F.mse_loss(model(rows), targets)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            print("apart", f"{loss.item():.5f}")
+        """,
+        same=("apart",),
+    ),
     "a teacher that is drawn after a split without a seed, and in no DistributedDataParallel": Script("""
     from torch.utils.data import random_split
 

@@ -61,11 +61,148 @@ for epoch in range(2):
         loss.backward()
         optimizer.step()
 """
+_IN_A_BRANCH = """
+import sys
+
+two = "--two" in sys.argv
+
+
+class Trainer:
+    def __init__(self):
+        self.body = nn.Sequential(nn.Linear(8, 4), nn.BatchNorm1d(4).eval(), nn.Linear(4, 2))
+        self.of_body = torch.optim.SGD(self.body.parameters(), lr=0.1)
+        if two:
+            self.head = nn.Sequential(nn.Linear(2, 4), nn.Linear(4, 2))
+            self.head.apply(lambda m: nn.init.zeros_(m.bias) if isinstance(m, nn.Linear) else None)
+        if two:
+            self.of_head = torch.optim.SGD(self.head.parameters(), lr=0.1)
+        self.loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        self.test = DataLoader(TensorDataset(x, y), batch_size=4)
+
+    def train(self):
+        for epoch in range(2):
+            for rows, kinds in self.loader:
+                out = self.body(rows)
+                loss = F.cross_entropy(out, kinds)
+                if two:
+                    loss = loss + F.cross_entropy(self.head(out), kinds)
+                    self.of_head.zero_grad()
+                self.of_body.zero_grad()
+                loss.backward()
+                self.of_body.step()
+                if two:
+                    self.of_head.step()
+            print("right", self.evaluate())
+
+    def evaluate(self):
+        self.body.eval()
+        right = 0
+        with torch.no_grad():
+            for rows, kinds in self.test:
+                out = self.body(rows)
+                if two:
+                    out = self.head(out)
+                right += (out.argmax(1) == kinds).sum().item()
+        return right
+
+
+Trainer().train()
+"""
+_LOADED_IN_A_BRANCH = """
+import os
+import sys
+
+two = "--two" in sys.argv
+
+
+def main():
+    body = nn.Linear(8, 2)
+    if two:
+        head = nn.Linear(2, 2)
+        of_head = torch.optim.SGD(head.parameters(), lr=0.1)
+    of_body = torch.optim.SGD(body.parameters(), lr=0.1)
+    if os.path.exists("start.pt"):
+        start = torch.load("start.pt")
+        body.load_state_dict(start["body"])
+        if two:
+            head.load_state_dict(start["head"])
+    for epoch in range(2):
+        for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+            out = body(rows)
+            loss = F.cross_entropy(out, kinds)
+            if two:
+                loss = loss + F.cross_entropy(head(out), kinds)
+                of_head.zero_grad()
+            of_body.zero_grad()
+            loss.backward()
+            of_body.step()
+            if two:
+                of_head.step()
+    kept = {"body": body.state_dict()}
+    if two:
+        kept["head"] = head.state_dict()
+    torch.save(kept, "kept.pt")
+
+
+main()
+"""
 _MAY_BE_NONE = {
+    "a second head that no branch makes or loads": Script(_LOADED_IN_A_BRANCH),
+    "a second head that one branch makes and another may load": Script(_LOADED_IN_A_BRANCH, args=("--two",)),
+    "a second head that no branch makes": Script(_IN_A_BRANCH, same=("right",)),
+    "a second head that one branch makes": Script(_IN_A_BRANCH, same=("right",), args=("--two",)),
     "a judge that is not made": Script(_JUDGED),
     "a judge that an argument asks for": Script(_JUDGED, args=("--judge",)),
     "a second head that is not made": Script(_BESIDE),
     "a second head that an argument asks for": Script(_BESIDE, args=("--beside",)),
+}
+_SPREAD = """
+class Spread(nn.DataParallel):
+    \"\"\"A wrapper.\"\"\"
+
+    def {method}
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 2)
+
+    def forward(self, rows):
+        return self.fc(rows)
+
+    def size(self):
+        return round(self.fc.weight.pow(2).sum().item(), 3)
+
+
+torch.manual_seed(0)
+model = Net()
+if torch.cuda.device_count() > -1:
+    model = Spread(model)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(2):
+    for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+        loss = F.cross_entropy(model(rows), kinds)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    print("size", model.size())
+"""
+_READS = """__getattr__(self, name):
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return getattr(self.module, name)
+"""
+_GATHERS = """gather(self, outputs, output_device):
+        return outputs[0]
+
+    def size(self):
+        return self.module.size()
+"""
+_OWN_WRAPPERS = {
+    "a DataParallel of the script's own that lets attributes of the model be read": Script(_SPREAD.format(method=_READS), same=("size",)),
+    "a DataParallel of the script's own that gathers in its own way": Script(_SPREAD.format(method=_GATHERS), told=("DDP202",)),
 }
 SCRIPTS: dict[str, Script] = {
     "a forward without parameters, beside the method that runs the network": Script(
@@ -135,6 +272,7 @@ SCRIPTS: dict[str, Script] = {
         args=("--single", "0"),
     ),
     **_MAY_BE_NONE,
+    **_OWN_WRAPPERS,
     "a layer that forward never runs": Script(
         """
         class Encoder(nn.Module):

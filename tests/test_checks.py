@@ -318,6 +318,37 @@ def test_a_rank_of_the_group_is_not(title: str) -> None:
     assert [m for m in found(STARTED + RANKS_OWN[title]) if "never joined" in m] == []
 
 
+# --- ranks that go in turn -----------------------------------------------------------------------------------------------
+
+TURNS = (
+    "from contextlib import contextmanager\n"
+    + HEAD
+    + JOIN
+    + HELPERS
+    + "@contextmanager\ndef first_on_node():\n"
+    + "    if rank != 0:\n        dist.barrier()\n    yield\n    if rank == 0:\n        dist.barrier()\n\n\n"
+    + "def inner():\n    return sum_over_ranks(1)\n\n\ninit_distributed()\nrank = dist.get_rank()\n"
+)
+IN_TURN = {
+    "a collective": "with first_on_node():\n    dist.barrier()\n",
+    "what leads to a collective": "with first_on_node():\n    if True:\n        n = inner()\n",
+}
+NOT_IN_TURN = {
+    "before and after": "inner()\nwith first_on_node():\n    print(1)\ninner()\n",
+    "turns within turns": "with first_on_node():\n    with first_on_node():\n        print(1)\n",
+}
+
+
+@pytest.mark.parametrize("title", IN_TURN)
+def test_a_collective_where_ranks_go_in_turn_is_told(title: str) -> None:
+    assert len([m for m in found(TURNS + IN_TURN[title]) if "in turn" in m]) == 1
+
+
+@pytest.mark.parametrize("title", NOT_IN_TURN)
+def test_a_collective_beside_turns_is_not(title: str) -> None:
+    assert [m for m in found(TURNS + NOT_IN_TURN[title]) if "in turn" in m] == []
+
+
 # --- kinds ---------------------------------------------------------------------------------------------------------------
 
 KINDS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from ddpify.checks import children, kinds, names, order, rebound, signatures
+from ddpify.checks import children, kinds, names, order, rebound, signatures, turns
 from ddpify.checks.binding import Binding
 from ddpify.checks.problem import Problem
 from ddpify.facts import runs
@@ -40,7 +40,9 @@ def _problems(project: Project, other: Project) -> Iterator[Problem]:
     if marks:
         yield from order.problems(run, bindings)
         yield from children.problems(run)
-    yield from kinds.problems(run, _helpers(changed, others))
+    helpers = _helpers(changed, others)
+    yield from kinds.problems(run, helpers)
+    yield from turns.problems(run, helpers, changed.values())
 
 
 def _trees(project: Project) -> dict[str, ast.Module]:

@@ -279,22 +279,33 @@ def _may_be_number(run: Run, size: ast.expr) -> bool:
 
 
 def _timed(tree: Tree) -> Iterator[str]:
-    """How a sequence is read through time: a window of it, and the same one step later, both of its rows or both of its columns."""
-    seen: dict[tuple[ast.AST, Hashable, str], list[ast.expr]] = {}
+    """How a sequence is read through time: a window of it, and the same one step later, both of its rows or both of its columns.
+
+    Of columns, the later window may also begin where the first one ends.
+    """
+    seen: dict[tuple[ast.AST, Hashable, str], list[ast.Slice]] = {}
     for node in tree.of(ast.Subscript):
         if not isinstance(node.ctx, ast.Load):
             continue
         match node.slice:
-            case ast.Tuple(elts=[ast.Slice(lower=None, upper=None), ast.Slice(lower=ast.expr() as start)]):
+            case ast.Tuple(elts=[ast.Slice(lower=None, upper=None), ast.Slice(lower=ast.expr()) as window]):
                 kind = "lines"
-            case ast.Slice(lower=ast.expr() as start):
+            case ast.Slice(lower=ast.expr()) as window:
                 kind = "columns"
             case _:
                 continue
-        seen.setdefault((tree.function(node), structure(node.value), kind), []).append(start)
-    for (_, _, kind), starts in seen.items():
-        if any((step := _added(later, (first,))) is not None and is_number(step, 1) for later in starts for first in starts):
+        seen.setdefault((tree.function(node), structure(node.value), kind), []).append(window)
+    for (_, _, kind), found in seen.items():
+        if any(_is_later(later, first, kind) for later in found for first in found):
             yield kind
+
+
+def _is_later(later: ast.Slice, first: ast.Slice, kind: str) -> bool:
+    """Whether a window begins one step after another, or, of columns, where that ends."""
+    if later.lower is None or first.lower is None:
+        return False
+    step = _added(later.lower, (first.lower,))
+    return (step is not None and is_number(step, 1)) or (kind == "lines" and first.upper is not None and same(later.lower, first.upper))
 
 
 def _laid_out(tree: Tree, node: ast.AST) -> BatchSource | None:

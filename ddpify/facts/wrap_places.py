@@ -9,6 +9,7 @@ from itertools import chain, islice, pairwise
 from ddpify.facts import library, pickled
 from ddpify.facts.collect import Facts, TrainedModel, first_order, made_instead, training_calls
 from ddpify.facts.model import NOTHING, Call, Func, Lit, Method, New, Obj, Part, Store, Value, outermost
+from ddpify.facts.one_branch import is_there
 from ddpify.facts.runs import Run, run, run_by
 from ddpify.facts.tree import Tree, arguments, inside, own_nodes, same, structure, walk
 from ddpify.records import replace
@@ -245,18 +246,21 @@ def candidates(facts: Facts, model: TrainedModel, train: Call | None = None) -> 
                 if there is not None and _repeats(tree, statement, there, anew):
                     continue
                 places.append((tree, statement))
+                around_event = {s for n in (*event[2], event[1]) if n in tree.parent for s in tree.path(n)}
                 for target in targets(facts, tree, statement, model):
-                    key = (statement, structure(target))
-                    if key not in seen:
+                    place = _where_given(tree, statement, target, around_event)
+                    if place is not None and (key := (place, structure(target))) not in seen:
                         seen.add(key)
-                        yield statement, target
+                        yield place, target
                     if len(seen) > (8 if run.interpreter.spent < 10_000 else 2):
                         return
     yield from _taken_up(facts, model, first, _last_write(facts, model, first, True, around))
     yield from _at_entries(facts, model, first)
     for tree, statement in places:  # what another object holds it as
         for text in _names_of_model(facts, tree, statement, model, True):
-            yield statement, ast.parse(text, mode="eval").body
+            target = ast.parse(text, mode="eval").body
+            if is_there(tree, target, statement):
+                yield statement, target
 
 
 def _last_write(facts: Facts, model: TrainedModel, train: Call, loads: bool, around: set[ast.AST]) -> list[Event]:
@@ -328,6 +332,23 @@ def _dominating(tree: Tree, at: ast.AST, there: ast.AST | None) -> ast.stmt:
         if id(statement) in blocks and id(statement) not in others:
             return statement
     return path[-1]
+
+
+def _where_given(tree: Tree, statement: ast.stmt, target: ast.expr, last: Set[ast.stmt]) -> ast.stmt | None:
+    """A statement, or the last in its branch that gives the target a model or is of `last`, where no other branch gives it any.
+
+    None where a branch before it does alone: there may be no model.
+    """
+    if is_there(tree, target, statement):
+        return statement
+    given = {n for n in walk(statement) if isinstance(getattr(n, "ctx", None), ast.Store) and same(n, target)}
+    while isinstance(statement, ast.If):
+        branches = [[s for s in block if s in last or given & inside(s)] for block in (statement.body, statement.orelse)]
+        giving = [branch for branch in branches if any(given & inside(s) for s in branch)]
+        if len(giving) != 1:
+            break
+        statement = giving[0][-1]
+    return statement if given else None
 
 
 def made_in(run: Run, model: TrainedModel) -> set[ast.AST]:

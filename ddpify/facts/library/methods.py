@@ -265,7 +265,7 @@ def _sampled(use: Use) -> Value:
 
 _OF_PACKAGE: dict[str, Mapping[str, Rule]] = {  # of all classes of a package that have no row
     "torchmetrics": {"clone": _cloned},
-    "torch.distributions": dict.fromkeys(("sample", "sample_n"), _sampled),
+    "torch.distributions": dict.fromkeys(("sample", "sample_n", "rsample"), _sampled),
 }
 
 # Objects of these give back nothing of a batch that they were handed but by what their methods return.

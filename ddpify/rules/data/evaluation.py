@@ -13,6 +13,7 @@ References: https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.Samp
 from __future__ import annotations
 
 import ast
+import textwrap
 from collections.abc import Iterable, Iterator
 
 from ddpify.edits import Edit, FreshName, InsertAfter, InsertBefore, Replace, SetArgument, escaped
@@ -24,7 +25,7 @@ from ddpify.facts.tree import Tree, inside, is_none, is_number, names_in, walk
 from ddpify.rules.base import Alternative, Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import download, draws
-from ddpify.rules.data.evaluation_loops import asks_all_ranks, normalised_models, obstacle, only_shown
+from ddpify.rules.data.evaluation_loops import asks_all_ranks, normalised_models, obstacle, only_shown, test_of_model
 from ddpify.rules.data.loader import sharded
 from ddpify.rules.data.loader_call import POSITIONS, places, samples_around_nodes, seeds
 from ddpify.rules.data.stream import ITERABLE
@@ -258,6 +259,8 @@ def _loops(context: Context) -> Iterator[Change]:
         for model in normalised_models(context, loop) or ():
             why = "batch norm statistics differ between ranks after a step: all ranks evaluate with those of rank 0"
             text = f"for buffer in {model}.buffers():  # batch norm's statistics\n    {names['dist']}.broadcast(buffer, 0)"
+            test = test_of_model(context, loop, model)
+            text = f"if {test}:\n{textwrap.indent(text, '    ')}" if test else text
             place = _first_to_run(context, model, loop)
             if (place, model) in given:
                 continue

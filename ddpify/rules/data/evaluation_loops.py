@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from ddpify.facts import library
 from ddpify.facts.effects import Effects
 from ddpify.facts.model import Call, New, Store
-from ddpify.facts.tree import Tree, inside, names_in, walk
+from ddpify.facts.one_branch import lone_branch
+from ddpify.facts.tree import Tree, inside, names_in, structure, walk
 from ddpify.facts.writes import Write, container
 from ddpify.rules.context import Context
 from ddpify.rules.io.guarded import guards_of
@@ -226,3 +227,27 @@ def normalised_models(context: Context, loop: ast.For) -> list[str] | None:
             return None
         out.append(ast.unparse(here[0]))
     return list(dict.fromkeys(out))
+
+
+def test_of_model(context: Context, loop: ast.For, model: str) -> str:
+    """The test under which alone a loop runs a model that one branch makes, so that there may be none; empty where there is one."""
+    tree, function = context.tree, context.tree.function(loop)
+    named = [n for n in tree.of(ast.Name, ast.Attribute) if ast.unparse(n) == model]
+    stores = [n for n in named if isinstance(getattr(n, "ctx", None), ast.Store)]
+    own = [n for n in stores if isinstance(n, ast.Attribute) or tree.function(n) is function]
+    own = own or [n for n in stores if tree.function(n) is tree.root]
+    if not own or any(lone_branch(tree, n, own) is None for n in own):
+        return ""
+    within = inside(loop)
+    tests = [_test_around(tree, n, within) for n in named if n in within]
+    first = tests[0] if tests else None
+    changed = {n.id for n in within if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+    if first is None or any(t is None or structure(t) != structure(first) for t in tests):
+        return ""
+    return "" if names_in(first) & changed or any(isinstance(n, ast.Call) for n in walk(first)) else context.source(first)
+
+
+def _test_around(tree: Tree, node: ast.AST, within: Set[ast.AST]) -> ast.expr | None:
+    """The test of the outermost branch around a node among those within a loop, where it lies in the first branch."""
+    path = [s for s in tree.path(node) if s in within]
+    return next((up.test for up in reversed(path) if isinstance(up, ast.If) and any(s in up.body for s in path)), None)

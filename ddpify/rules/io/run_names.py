@@ -22,6 +22,7 @@ from ddpify.facts.tree import Tree, calls_in, inside, last_name, names_read, nam
 from ddpify.records import dataclass, field
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context
+from ddpify.rules.data.prepare import preparation
 from ddpify.rules.io import run_folder
 from ddpify.rules.io.guarded import guards_of
 from ddpify.rules.io.momentary import is_needed, momentary, momentary_paths, own_origins
@@ -90,13 +91,13 @@ class Names:
 
 def common_names(context: Context) -> Names:
     """Which names must be rank 0's."""
-    touched = disk.touched(context.facts.after)
+    touched, prepared = disk.touched(context.facts.after), preparation(context)
     out = Names(loops=_found_free(context, touched))
     for path in momentary_paths(context, touched):
         for source in sources(context, path):
             if source is None or not _everywhere(context, source):
                 out.unknown.append(path)
-            elif source not in out.statements:
+            elif source not in out.statements and not prepared.holds(source):  # which ranks run in turn, each with a name of its own
                 out.statements.append(source)
     for statement in _searched(context):
         if any(_depends_on(context, t.path, statement) for t in touched) and statement not in out.statements:

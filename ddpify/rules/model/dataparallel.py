@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import Drop, Replace
 from ddpify.facts import library
-from ddpify.facts.model import New, Obj
+from ddpify.facts.model import Class, New, Obj
 from ddpify.facts.tree import is_main, same
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
@@ -145,12 +145,28 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             continue
         yield _replaced(context, call, inner, gone)
     yield from _without_replicas(context, gone)
+    yield from _own(context)
     for call in context.tree.of(ast.Call):
         if "torch.nn.parallel.data_parallel" in context.facts.before.value(call.func).paths():
             module, inputs = argument(call, 0, "module"), argument(call, 1, "inputs")
             if module is not None and inputs is not None:
                 why, edit = "DistributedDataParallel replaces data_parallel", Replace(call, "{0}({1})", (module, inputs))
                 yield Change(CODE, why, context.tree.shown, call, (edit,))
+
+
+def _own(context: Context) -> Iterator[Finding]:
+    """Wrappers of the script's own that spread batches over GPUs: no rule knows what to put in their place."""
+    run = context.facts.before
+    for node in dict.fromkeys(c.node for c in run.trace.calls if any(_spreads(o) for o in c.func.objs)):
+        why = "this class is a DataParallel of the script's own: each rank would spread batches over all GPUs, and average nothing"
+        fix = "leave it out where there are several ranks: give each rank the model itself, and its part of a batch"
+        yield context.manual(CODE, node, why, fix)
+
+
+def _spreads(obj: Obj) -> bool:
+    """Whether an object is a class of the script's own that is a DataParallel."""
+    bases = obj.bases if isinstance(obj, Class) else ()
+    return any(library.DATAPARALLEL in base.paths() or any(map(_spreads, base.objs)) for base in bases)
 
 
 def _without_replicas(context: Context, gone: set[ast.stmt]) -> Iterator[Change | Finding]:
