@@ -405,9 +405,18 @@ def _in_a_row(run: Interpreter, obj: New, call: Call, value: Value) -> Value | N
             value = _step(run, step, call, value)
         return value
     each = _in_any_order(run, ordered(run.memory.get((obj, ELEMENT), NOTHING).objs), call, value)
-    same = each and all(v.scale == "sample" and v.shape == each[0].shape for v in each)
-    if same or not each:
-        return Value(each[0].objs, origins_of(each), each[0].scale, each[0].shape) if each else None
+    return _of_any(each, call, flow) if each else None
+
+
+def _of_any(each: list[Value], call: Call, flow: Value) -> Value:
+    """What modules give one after another, of which each gives one of these values; of tuples, entry by entry."""
+    tuples = [o for v in each for o in v.objs if isinstance(o, Tup) and o.rest is None]
+    if len(tuples) == len(each) == sum(len(v.objs) for v in each) and len({len(t.items) for t in tuples}) == 1:
+        entries = zip(*(t.items for t in tuples), strict=True)
+        return Value(frozenset((Tup(tuple(_of_any(list(e), call, flow) for e in entries)),)), origins_of(each))
+    same = all(v.scale == "sample" and v.shape == each[0].shape for v in each)
+    if same:
+        return Value(each[0].objs, origins_of(each), each[0].scale, each[0].shape)
     failed = next((v for v in each if v.scale not in (None, "sample")), None)
     scale, shape = (flow.scale, Shape(call.node, several=None) if flow.scale else None) if failed is None else (failed.scale, failed.shape)
     return Value(failed.objs if failed else frozenset(), origins_of(each), scale, shape)
