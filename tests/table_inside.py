@@ -1221,3 +1221,151 @@ SCRIPTS["sizes in a list that is unpacked, one of two by a setting"] = Script(
 SCRIPTS["a norm of the script's own that goes on to torch's, and weights of a size that is unpacked"] = Script(
     _CLIPPED, rows=42, options=Options(whole_batches="never")
 )
+
+_NETWORK = """
+    {net}
+
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+            optimizer.zero_grad()
+            {loss}.backward()
+            optimizer.step()
+"""
+_KINDS = "F.cross_entropy(net(rows), kinds)"
+_NETWORKS = {
+    "two streams through blocks that a loop adds, each of both": (
+        _KINDS,
+        """
+    class Both(nn.Module):
+        def __init__(self, before, after):
+            super().__init__()
+            self.own, self.across = nn.Linear(before, after), nn.Linear(before, after)
+
+        def forward(self, streams):
+            one, other = streams
+            return torch.tanh(self.own(one) + self.across(other)), torch.tanh(self.own(other) + self.across(one))
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.blocks, size = nn.Sequential(), 8
+            for number in range(2):
+                self.blocks.add_module(f"block{number}", Both(size, 6))
+                size = 6
+            self.out = nn.Linear(12, 2)
+
+        def forward(self, rows):
+            one, other = self.blocks((rows, -rows))
+            return self.out(torch.cat([one, other], 1))
+    """,
+    ),
+    "a default that is called where it is a function": (
+        "net(rows, kinds)",
+        """
+    def default(value, otherwise):
+        if value is not None:
+            return value
+        return otherwise() if callable(otherwise) else otherwise
+
+
+    def extract(table, steps, sizes):
+        count, *_ = steps.shape
+        return table.gather(-1, steps).reshape(count, *((1,) * (len(sizes) - 1)))
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = nn.Linear(8, 8)
+            self.register_buffer("shares", torch.linspace(0.2, 0.9, 4))
+
+        def mixed(self, rows, steps, noise=None):
+            noise = default(noise, lambda: torch.cos(rows))
+            share = extract(self.shares, steps, rows.shape)
+            return share * rows + (1 - share) * noise
+
+        def forward(self, rows, kinds):
+            noise, steps = default(None, lambda: torch.sin(9 * rows)), default(None, lambda: kinds)
+            return F.mse_loss(self.body(self.mixed(rows, steps, noise)), noise)
+    """,
+    ),
+    "an average of what a mask leaves, in the forward, as large as what layers give": (
+        "net(rows)[0]",
+        """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body, self.places = nn.Linear(8, 8), nn.Parameter(torch.zeros(1, 8))
+
+        def hidden(self, rows, order, kept):
+            count, size = rows.shape
+            mask = torch.ones([count, size], device=rows.device)
+            mask[:, :kept] = 0
+            return torch.gather(mask, dim=1, index=order)
+
+        def forward(self, rows):
+            given = rows + self.places
+            mask = self.hidden(given, torch.argsort(torch.argsort(rows, dim=1), dim=1), 3) * (rows > -0.5)
+            loss = (self.body(given * (1 - mask)) - rows) ** 2
+            return (loss * mask).sum() / mask.sum(), mask
+    """,
+    ),
+    "a dimension that is written out at two places": (
+        _KINDS,
+        """
+    class Parts(nn.Module):
+        def __init__(self, body, dim=-1):
+            super().__init__()
+            self.body, self.dim = body, dim
+
+        def forward(self, rows):
+            return torch.cat([self.body(part) for part in rows.chunk(2, dim=self.dim)], dim=self.dim)
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = nn.ModuleList([])
+            for number in range(2):
+                self.layers.append(nn.ModuleList([Parts(nn.Linear(4, 4), dim=1), Parts(nn.Linear(4, 4), dim=1)]))
+            self.out = nn.Linear(8, 2)
+
+        def forward(self, rows):
+            for layers in self.layers:
+                for layer in layers:
+                    rows = rows + layer(rows)
+            return self.out(rows)
+    """,
+    ),
+    "points that may be missing, looked up by their numbers": (
+        _KINDS,
+        """
+    def index_points(points, places):
+        shape = list(places.shape)
+        shape[1:] = [1] * (len(shape) - 1)
+        repeated = list(places.shape)
+        repeated[0] = 1
+        batch = torch.arange(points.shape[0]).view(shape).repeat(repeated)
+        return points[batch, places, :]
+
+
+    class Net(nn.Module):
+        def __init__(self, more=True):
+            super().__init__()
+            self.more, self.body, self.out = more, nn.Linear(4 if more else 2, 6), nn.Linear(6, 2)
+
+        def forward(self, rows):
+            points = rows.view(len(rows), 4, 2)
+            more = points.flip(2) if self.more else None
+            near = torch.cdist(points, points).topk(2, largest=False)[1]
+            found = index_points(points, near)
+            if more is not None:
+                found = torch.cat([found, index_points(more, near)], dim=-1)
+            return self.out(torch.tanh(self.body(found)).amax((1, 2)))
+    """,
+    ),
+}
+SCRIPTS |= {title: Script(_NETWORK.replace("{net}", net.strip()).replace("{loss}", loss)) for title, (loss, net) in _NETWORKS.items()}
