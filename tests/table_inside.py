@@ -1340,6 +1340,87 @@ _NETWORKS = {
             return self.out(rows)
     """,
     ),
+    "one of two poolings, of volumes that channels are weighed in, and weights that nobody gives": (
+        _KINDS,
+        """
+    class Weighed(nn.Module):
+        def __init__(self, size):
+            super().__init__()
+            self.pool, self.share = nn.AdaptiveAvgPool3d(1), nn.Conv3d(size, size, 1)
+
+        def forward(self, x, weights=None):
+            if weights:
+                return F.conv2d(x, weights)
+            count, size, depth, height, width = x.size()
+            shares = torch.sigmoid(self.share(self.pool(x).view(count, size, 1, 1, 1)))
+            return torch.mul(x, shares.view(count, size, 1, 1, 1))
+
+
+    class Net(nn.Module):
+        def __init__(self, deep=True):
+            super().__init__()
+            self.pool = nn.MaxPool3d(2) if deep else nn.MaxPool2d(2)
+            self.first, self.weighed, self.out = nn.Conv3d(1, 4, 1), nn.ModuleList([Weighed(4), Weighed(4)]), nn.Linear(4, 2)
+
+        def forward(self, rows):
+            x = self.first(rows.view(len(rows), 1, 2, 2, 2))
+            for weighed in self.weighed:
+                x = weighed(x)
+            return self.out(self.pool(x).flatten(1))
+    """,
+    ),
+    "heads on what the forward of a base class gives": (
+        _KINDS,
+        """
+    class Base(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = nn.Linear(8, 6)
+
+        def forward(self, rows):
+            return torch.tanh(self.body(rows))
+
+
+    class Heads(Base):
+        def __init__(self):
+            super(Heads, self).__init__()
+            self.one, self.other = nn.Linear(6, 4), nn.Linear(6, 4)
+
+        def forward(self, rows):
+            hidden = super(Heads, self).forward(rows)
+            return self.one(hidden), self.other(hidden)
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.heads, self.out = Heads(), nn.Linear(4, 2)
+
+        def forward(self, rows):
+            one, other = self.heads(rows)
+            return self.out(one * other)
+    """,
+    ),
+    "words in the order of their lengths, all columns of them, and back": (
+        _KINDS,
+        """
+    from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.steps, self.out = nn.GRU(1, 4, batch_first=True), nn.Linear(4, 2)
+
+        def forward(self, rows):
+            lengths, order = (rows > -2).sum(1).sub(3).sort(descending=True)
+            steps = rows.unsqueeze(2)[order, :]
+            found, _ = self.steps(pack_padded_sequence(steps, lengths=lengths, batch_first=True))
+            found, _ = pad_packed_sequence(found, batch_first=True)
+            _, back = order.sort()
+            return self.out(found[back, :].mean(1))
+    """,
+    ),
     "points that may be missing, looked up by their numbers": (
         _KINDS,
         """
@@ -1369,3 +1450,35 @@ _NETWORKS = {
     ),
 }
 SCRIPTS |= {title: Script(_NETWORK.replace("{net}", net.strip()).replace("{loss}", loss)) for title, (loss, net) in _NETWORKS.items()}
+
+SCRIPTS["samples that the forward of a base class compares"] = Script(
+    """
+    class Base(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = nn.Linear(8, 6)
+
+        def forward(self, rows):
+            hidden = self.body(rows)
+            return hidden - hidden.mean(0)
+
+
+    class Net(Base):
+        def __init__(self):
+            super().__init__()
+            self.out = nn.Linear(6, 2)
+
+        def forward(self, rows):
+            return self.out(torch.tanh(super().forward(rows)))
+
+
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+            optimizer.zero_grad()
+            F.cross_entropy(net(rows), kinds).backward()
+            optimizer.step()
+    """,
+    told=("DDP402",),
+)

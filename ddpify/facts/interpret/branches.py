@@ -156,6 +156,8 @@ def truth(run: Interpreter, node: ast.expr) -> bool | None:
         case ast.Call(args=[asked], keywords=[]) if (for_none := _asks_for_none(run, node)) is not None:
             none = _is_none(_held_now(run, asked))
             return None if none is None else none is for_none
+        case ast.Name() | ast.Attribute() if _is_none(_held_now(run, node)):
+            return False
     return None
 
 

@@ -256,7 +256,7 @@ def invoke_one(
     """What calling one object gives, which may be any of those that are `alike`."""
     if isinstance(obj, Func):
         owner, func = obj.owner, call.node.func
-        if isinstance(func, ast.Attribute) and func.attr == "forward" and isinstance(owner, New) and run.is_module(owner):
+        if isinstance(func, ast.Attribute) and func.attr == "forward" and isinstance(owner, New) and _is_own_method(run, obj, owner):
             return _call_instance(run, call, owner, args, keywords, alike)
         return call_function(run, obj, call.node, args, keywords, alike)
     if isinstance(obj, Class):
@@ -289,6 +289,12 @@ def invoke_one(
         flow = library.mixed(args, keywords)
         return Value(frozenset(), flow.origins | only(call.func.origins, "parameters"), flow.scale, flow.shape)
     return library.mixed(args, keywords)
+
+
+def _is_own_method(run: Interpreter, func: Func, module: New) -> bool:
+    """Whether a function is a module's own method of its name, and not that of a base class, which `super()` gives."""
+    own = run.find(module.cls, getattr(func.node, "name", "")) if module.cls is not None else None
+    return run.is_module(module) and (own is None or func.node in own.functions())
 
 
 def _of_layer(run: Interpreter, call: Call, obj: Obj, args: list[Value], keywords: dict[str, Value]) -> Value | None:
