@@ -1421,6 +1421,23 @@ _NETWORKS = {
             return self.out(found[back, :].mean(1))
     """,
     ),
+    "samples that are turned where their average, or the largest of them, is large": (
+        _KINDS,
+        """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body, self.out = nn.Linear(8, 6), nn.Linear(6, 2)
+
+        def forward(self, rows):
+            if rows.mean() > 0:
+                rows = -rows
+            hidden = torch.tanh(self.body(rows))
+            if hidden.max() >= 0.8:
+                hidden = hidden / 2
+            return self.out(hidden)
+    """,
+    ),
     "points that may be missing, looked up by their numbers": (
         _KINDS,
         """
@@ -1451,25 +1468,25 @@ _NETWORKS = {
 }
 SCRIPTS |= {title: Script(_NETWORK.replace("{net}", net.strip()).replace("{loss}", loss)) for title, (loss, net) in _NETWORKS.items()}
 
-SCRIPTS["samples that the forward of a base class compares"] = Script(
-    """
+_MET = {
+    "samples that the forward of a base class compares": "super().forward(hidden)",
+    "samples that are taken apart, and compared once they are together again": "hidden - torch.stack(list(hidden.unbind(0))).mean(0)",
+    "samples that are compared with the largest of them": "hidden - max(hidden[:, 0])",
+}
+_MEETING = """
     class Base(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.body = nn.Linear(8, 6)
-
-        def forward(self, rows):
-            hidden = self.body(rows)
+        def forward(self, hidden):
             return hidden - hidden.mean(0)
 
 
     class Net(Base):
         def __init__(self):
             super().__init__()
-            self.out = nn.Linear(6, 2)
+            self.body, self.out = nn.Linear(8, 6), nn.Linear(6, 2)
 
         def forward(self, rows):
-            return self.out(torch.tanh(super().forward(rows)))
+            hidden = torch.tanh(self.body(rows))
+            return self.out({met})
 
 
     net = Net()
@@ -1479,6 +1496,31 @@ SCRIPTS["samples that the forward of a base class compares"] = Script(
             optimizer.zero_grad()
             F.cross_entropy(net(rows), kinds).backward()
             optimizer.step()
+"""
+SCRIPTS |= {title: Script(_MEETING.replace("{met}", met), told=("DDP402",)) for title, met in _MET.items()}
+SCRIPTS["samples that are turned where their average is large, in an evaluation, too"] = Script(
+    """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = nn.Linear(8, 2)
+
+        def forward(self, rows):
+            if rows.mean() > 0:
+                rows = -rows
+            return self.body(rows)
+
+
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+            optimizer.zero_grad()
+            F.cross_entropy(net(rows), kinds).backward()
+            optimizer.step()
+        with torch.no_grad():
+            hits = sum((net(rows).argmax(1) == kinds).sum().item() for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4))
+        print("right", hits)
     """,
-    told=("DDP402",),
+    told=("DDP403",),
 )
