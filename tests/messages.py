@@ -1765,6 +1765,8 @@ FROM_TABLES = (
     "a score of the first batch of a loader that trains",
     "what a model gets right of the loader that trains it",
     "a model that computes its loss of the targets that count, in training and in an evaluation",
+    "samples that are turned where their average is large, in an evaluation, too",
+    "samples that are turned where their average, or the largest of them, is large",
     "a data set that loses samples from epoch to epoch",
     "a hook on a parameter that draws",
     "a hook on what is accumulated",

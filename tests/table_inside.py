@@ -1221,3 +1221,306 @@ SCRIPTS["sizes in a list that is unpacked, one of two by a setting"] = Script(
 SCRIPTS["a norm of the script's own that goes on to torch's, and weights of a size that is unpacked"] = Script(
     _CLIPPED, rows=42, options=Options(whole_batches="never")
 )
+
+_NETWORK = """
+    {net}
+
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+            optimizer.zero_grad()
+            {loss}.backward()
+            optimizer.step()
+"""
+_KINDS = "F.cross_entropy(net(rows), kinds)"
+_NETWORKS = {
+    "two streams through blocks that a loop adds, each of both": (
+        _KINDS,
+        """
+    class Both(nn.Module):
+        def __init__(self, before, after):
+            super().__init__()
+            self.own, self.across = nn.Linear(before, after), nn.Linear(before, after)
+
+        def forward(self, streams):
+            one, other = streams
+            return torch.tanh(self.own(one) + self.across(other)), torch.tanh(self.own(other) + self.across(one))
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.blocks, size = nn.Sequential(), 8
+            for number in range(2):
+                self.blocks.add_module(f"block{number}", Both(size, 6))
+                size = 6
+            self.out = nn.Linear(12, 2)
+
+        def forward(self, rows):
+            one, other = self.blocks((rows, -rows))
+            return self.out(torch.cat([one, other], 1))
+    """,
+    ),
+    "a default that is called where it is a function": (
+        "net(rows, kinds)",
+        """
+    def default(value, otherwise):
+        if value is not None:
+            return value
+        return otherwise() if callable(otherwise) else otherwise
+
+
+    def extract(table, steps, sizes):
+        count, *_ = steps.shape
+        return table.gather(-1, steps).reshape(count, *((1,) * (len(sizes) - 1)))
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = nn.Linear(8, 8)
+            self.register_buffer("shares", torch.linspace(0.2, 0.9, 4))
+
+        def mixed(self, rows, steps, noise=None):
+            noise = default(noise, lambda: torch.cos(rows))
+            share = extract(self.shares, steps, rows.shape)
+            return share * rows + (1 - share) * noise
+
+        def forward(self, rows, kinds):
+            noise, steps = default(None, lambda: torch.sin(9 * rows)), default(None, lambda: kinds)
+            return F.mse_loss(self.body(self.mixed(rows, steps, noise)), noise)
+    """,
+    ),
+    "an average of what a mask leaves, in the forward, as large as what layers give": (
+        "net(rows)[0]",
+        """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body, self.places = nn.Linear(8, 8), nn.Parameter(torch.zeros(1, 8))
+
+        def hidden(self, rows, order, kept):
+            count, size = rows.shape
+            mask = torch.ones([count, size], device=rows.device)
+            mask[:, :kept] = 0
+            return torch.gather(mask, dim=1, index=order)
+
+        def forward(self, rows):
+            given = rows + self.places
+            mask = self.hidden(given, torch.argsort(torch.argsort(rows, dim=1), dim=1), 3) * (rows > -0.5)
+            loss = (self.body(given * (1 - mask)) - rows) ** 2
+            return (loss * mask).sum() / mask.sum(), mask
+    """,
+    ),
+    "a dimension that is written out at two places": (
+        _KINDS,
+        """
+    class Parts(nn.Module):
+        def __init__(self, body, dim=-1):
+            super().__init__()
+            self.body, self.dim = body, dim
+
+        def forward(self, rows):
+            return torch.cat([self.body(part) for part in rows.chunk(2, dim=self.dim)], dim=self.dim)
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = nn.ModuleList([])
+            for number in range(2):
+                self.layers.append(nn.ModuleList([Parts(nn.Linear(4, 4), dim=1), Parts(nn.Linear(4, 4), dim=1)]))
+            self.out = nn.Linear(8, 2)
+
+        def forward(self, rows):
+            for layers in self.layers:
+                for layer in layers:
+                    rows = rows + layer(rows)
+            return self.out(rows)
+    """,
+    ),
+    "one of two poolings, of volumes that channels are weighed in, and weights that nobody gives": (
+        _KINDS,
+        """
+    class Weighed(nn.Module):
+        def __init__(self, size):
+            super().__init__()
+            self.pool, self.share = nn.AdaptiveAvgPool3d(1), nn.Conv3d(size, size, 1)
+
+        def forward(self, x, weights=None):
+            if weights:
+                return F.conv2d(x, weights)
+            count, size, depth, height, width = x.size()
+            shares = torch.sigmoid(self.share(self.pool(x).view(count, size, 1, 1, 1)))
+            return torch.mul(x, shares.view(count, size, 1, 1, 1))
+
+
+    class Net(nn.Module):
+        def __init__(self, deep=True):
+            super().__init__()
+            self.pool = nn.MaxPool3d(2) if deep else nn.MaxPool2d(2)
+            self.first, self.weighed, self.out = nn.Conv3d(1, 4, 1), nn.ModuleList([Weighed(4), Weighed(4)]), nn.Linear(4, 2)
+
+        def forward(self, rows):
+            x = self.first(rows.view(len(rows), 1, 2, 2, 2))
+            for weighed in self.weighed:
+                x = weighed(x)
+            return self.out(self.pool(x).flatten(1))
+    """,
+    ),
+    "heads on what the forward of a base class gives": (
+        _KINDS,
+        """
+    class Base(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = nn.Linear(8, 6)
+
+        def forward(self, rows):
+            return torch.tanh(self.body(rows))
+
+
+    class Heads(Base):
+        def __init__(self):
+            super(Heads, self).__init__()
+            self.one, self.other = nn.Linear(6, 4), nn.Linear(6, 4)
+
+        def forward(self, rows):
+            hidden = super(Heads, self).forward(rows)
+            return self.one(hidden), self.other(hidden)
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.heads, self.out = Heads(), nn.Linear(4, 2)
+
+        def forward(self, rows):
+            one, other = self.heads(rows)
+            return self.out(one * other)
+    """,
+    ),
+    "words in the order of their lengths, all columns of them, and back": (
+        _KINDS,
+        """
+    from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.steps, self.out = nn.GRU(1, 4, batch_first=True), nn.Linear(4, 2)
+
+        def forward(self, rows):
+            lengths, order = (rows > -2).sum(1).sub(3).sort(descending=True)
+            steps = rows.unsqueeze(2)[order, :]
+            found, _ = self.steps(pack_padded_sequence(steps, lengths=lengths, batch_first=True))
+            found, _ = pad_packed_sequence(found, batch_first=True)
+            _, back = order.sort()
+            return self.out(found[back, :].mean(1))
+    """,
+    ),
+    "samples that are turned where their average, or the largest of them, is large": (
+        _KINDS,
+        """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body, self.out = nn.Linear(8, 6), nn.Linear(6, 2)
+
+        def forward(self, rows):
+            if rows.mean() > 0:
+                rows = -rows
+            hidden = torch.tanh(self.body(rows))
+            if hidden.max() >= 0.8:
+                hidden = hidden / 2
+            return self.out(hidden)
+    """,
+    ),
+    "points that may be missing, looked up by their numbers": (
+        _KINDS,
+        """
+    def index_points(points, places):
+        shape = list(places.shape)
+        shape[1:] = [1] * (len(shape) - 1)
+        repeated = list(places.shape)
+        repeated[0] = 1
+        batch = torch.arange(points.shape[0]).view(shape).repeat(repeated)
+        return points[batch, places, :]
+
+
+    class Net(nn.Module):
+        def __init__(self, more=True):
+            super().__init__()
+            self.more, self.body, self.out = more, nn.Linear(4 if more else 2, 6), nn.Linear(6, 2)
+
+        def forward(self, rows):
+            points = rows.view(len(rows), 4, 2)
+            more = points.flip(2) if self.more else None
+            near = torch.cdist(points, points).topk(2, largest=False)[1]
+            found = index_points(points, near)
+            if more is not None:
+                found = torch.cat([found, index_points(more, near)], dim=-1)
+            return self.out(torch.tanh(self.body(found)).amax((1, 2)))
+    """,
+    ),
+}
+SCRIPTS |= {title: Script(_NETWORK.replace("{net}", net.strip()).replace("{loss}", loss)) for title, (loss, net) in _NETWORKS.items()}
+
+_MET = {
+    "samples that the forward of a base class compares": "super().forward(hidden)",
+    "samples that are taken apart, and compared once they are together again": "hidden - torch.stack(list(hidden.unbind(0))).mean(0)",
+    "samples that are compared with the largest of them": "hidden - max(hidden[:, 0])",
+}
+_MEETING = """
+    class Base(nn.Module):
+        def forward(self, hidden):
+            return hidden - hidden.mean(0)
+
+
+    class Net(Base):
+        def __init__(self):
+            super().__init__()
+            self.body, self.out = nn.Linear(8, 6), nn.Linear(6, 2)
+
+        def forward(self, rows):
+            hidden = torch.tanh(self.body(rows))
+            return self.out({met})
+
+
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+            optimizer.zero_grad()
+            F.cross_entropy(net(rows), kinds).backward()
+            optimizer.step()
+"""
+SCRIPTS |= {title: Script(_MEETING.replace("{met}", met), told=("DDP402",)) for title, met in _MET.items()}
+SCRIPTS["samples that are turned where their average is large, in an evaluation, too"] = Script(
+    """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = nn.Linear(8, 2)
+
+        def forward(self, rows):
+            if rows.mean() > 0:
+                rows = -rows
+            return self.body(rows)
+
+
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+            optimizer.zero_grad()
+            F.cross_entropy(net(rows), kinds).backward()
+            optimizer.step()
+        with torch.no_grad():
+            hits = sum((net(rows).argmax(1) == kinds).sum().item() for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4))
+        print("right", hits)
+    """,
+    told=("DDP403",),
+)

@@ -332,6 +332,16 @@ def just(obj: Obj) -> Value:
     return Value(frozenset((obj,)))
 
 
+def only_literal(value: Value) -> Lit | None:
+    """The literal that a value is, if it can be but one; of equal ones that stand in several places, any."""
+    objs = value.objs
+    first = next(iter(objs)) if objs else None
+    if not isinstance(first, Lit):
+        return None
+    equal = len(objs) == 1 or all(isinstance(o, Lit) and type(o.value) is type(first.value) and o.value == first.value for o in objs)
+    return first if equal else None
+
+
 def in_common(one: Stack, other: Stack) -> int:
     """How many calls two stacks begin with in common."""
     return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a is not b), min(len(one), len(other)))

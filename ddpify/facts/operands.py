@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from ddpify.facts.model import NOTHING, Lit, New, Obj, Tup, Value, join, just
+from ddpify.facts.model import NOTHING, Lit, New, Obj, Tup, Value, join, just, only_literal
 from ddpify.facts.origins import Origin
 from ddpify.placement.shape import LATER, PLACES, ROWS, UNKNOWN, Argument, Base, Shape
 
@@ -23,7 +23,7 @@ def argument(run: Interpreter, value: Value, depth: int = 0) -> Argument:
         return Argument("sample", Shape(None, 1, places=True), PLACES)
     if len(value.objs) > 1 and (several := _of_lists(run, value, depth)) is not None:
         return several
-    only = next(iter(value.objs)) if len(value.objs) == 1 else None
+    only = next(iter(value.objs)) if len(value.objs) == 1 else only_literal(value)
     shape = value.shape
     match only:
         case Tup(rest=rest) if rest is not None:  # of more entries than are known

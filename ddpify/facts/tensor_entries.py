@@ -163,7 +163,7 @@ def _indexed(run: Interpreter, base: Value, index: Value, node: ast.Subscript, o
     operands = [_index_entry(run, e, value, base.scale in ROWS) for e, value in zip(entries, values, strict=True)]
     axis = base.shape.axis if base.shape is not None else 0
     whole = axis < len(values) and all(o.literal == slice(None) for i, o in enumerate(operands) if i != axis)
-    if whole and (ordered := orders.put_in_order(base, values[axis] or NOTHING)) is not None:
+    if whole and (ordered := orders.put_in_order(base, values[axis] or run.trace.values.get(entries[axis], NOTHING))) is not None:
         return ordered
     own = base.scale in ROWS and isinstance(node.slice, ast.Tuple) and any(run.own_length(e) for e in entries)
     x = _with_rows_alike(base, argument(run, base))

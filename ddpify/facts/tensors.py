@@ -481,8 +481,10 @@ def takes(instance: New, inputs: int, batch: Value) -> bool:
     if package != "torch.nn":
         return True
     dims, shape = rows.dimensions(name), batch.shape
-    if dims and batch.scale == "sample" and shape is not None and shape.axis == 0 and shape.sure and shape.ndim not in (None, *dims):
-        return False
+    if dims and batch.scale == "sample" and shape is not None and shape.axis == 0:
+        alone = () if shape.sure else tuple(n - 1 for n in dims)  # one sample, which has no dimension for others
+        if shape.ndim not in (None, *dims, *alone):
+            return False
     return inputs == 1 if name in _OF_ONE else inputs > 1 if name.endswith("Loss") else True
 
 

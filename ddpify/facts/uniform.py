@@ -21,6 +21,7 @@ _STILL_UNIFORM = frozenset(
 )
 _UNIFORM_OF_ALL = frozenset("add sub mul div neg".split())
 _PARTS = frozenset("chunk diagonal index_select masked_select narrow select split take unbind unfold".split())
+_IN_GRAPH = ("output", "sometimes", "forward", "graded", "parameters", "weight")
 _ALIKE_IN_PLACE = _UNIFORM_OF_ALL | frozenset("abs clamp clip exp floor log relu round sigmoid sqrt square tanh".split())
 
 
@@ -94,8 +95,8 @@ def _is_one_row_repeated(x: Value, sizes: list[Value]) -> bool:
 
 
 def lengths(of: Value) -> frozenset[Origin]:
-    """The origins of the sizes of a tensor: numbers, which have no rows, and of which no gradient goes back to an output."""
-    return without(of.origins, "output", "sometimes", *(("repeated", "displaced", "view") if of.of_kind("repeated") else ()))
+    """The origins of the sizes of a tensor: numbers, which have no rows, and of which no gradient goes back."""
+    return without(of.origins, *_IN_GRAPH, *(("repeated", "displaced", "view") if of.of_kind("repeated") else ()))
 
 
 def relied_on(constant: Value) -> frozenset[Origin]:

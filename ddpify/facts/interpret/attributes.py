@@ -39,6 +39,8 @@ def read(run: Interpreter, base: Value, node: ast.Attribute) -> Value:
 
 def attribute(run: Interpreter, base: Value, name: str) -> Value:
     """What `base.name` is."""
+    if base.scale is not None and all(isinstance(o, Lit) and o.value is None for o in base.objs):
+        base = Value(frozenset(), base.origins, base.scale, base.shape)  # None has none
     if not base.objs or (name in ("device", "dtype") and all(isinstance(o, New) and o.path in library.COLLECTIONS for o in base.objs)):
         found = tensors.attribute(run, base, name, run.access) if base.scale is not None else None
         return library.tensor_attribute(base, name) if found is None else found

@@ -15,6 +15,7 @@ from ddpify.placement.shape import ROWS
 
 _VARYING = frozenset(("index", "batch", "whole", "drawn", "random", "decided", "kept"))
 _CONTAINERS = frozenset(("list", "tuple", "dict"))
+_ASK_FUNCTIONS = frozenset(("callable", "inspect.isfunction"))
 _NUMBERS = frozenset(("float", "int", "bool"))
 
 
@@ -87,7 +88,7 @@ def _in_both(origins: frozenset[Origin], parts: list[Value]) -> frozenset[Origin
 
 
 def _as_asked(run: Interpreter, test: ast.expr, taken: bool) -> None:
-    """Of a model that may be none, as `if model is not None:` asks, let each branch have what it then is."""
+    """Of a model or a tensor that may be none, as `if x is not None:` asks, let each branch have what it then is."""
     match test:
         case ast.Compare(left=asked, ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(value=None)]):
             none = isinstance(op, ast.Is) is taken
@@ -95,10 +96,11 @@ def _as_asked(run: Interpreter, test: ast.expr, taken: bool) -> None:
             return
     value = _held_now(run, asked)
     missing = frozenset(o for o in value.objs if isinstance(o, Lit) and o.value is None)
-    models = value.objs - missing
-    if not missing or not models or not all(isinstance(o, New) and (run.is_module(o) or o.path.startswith("torch.nn.")) for o in models):
+    others = value.objs - missing
+    models = bool(others) and all(isinstance(o, New) and (run.is_module(o) or o.path.startswith("torch.nn.")) for o in others)
+    if not missing or not (models or (value.scale is not None and not others)):
         return
-    left = Value(missing if none else models, value.origins)
+    left = Value(missing, value.origins) if none else Value(others, value.origins, value.scale, value.shape)
     if isinstance(asked, ast.Name):
         run.bind(asked.id, left)
     elif isinstance(asked, ast.Attribute) and len(owners := run.trace.values.get(asked.value, NOTHING).objs) == 1:
@@ -135,6 +137,8 @@ def truth(run: Interpreter, node: ast.expr) -> bool | None:
             return several
         case ast.Call() if "torch.is_grad_enabled" in run.trace.values.get(node.func, NOTHING).paths():
             return not run.no_grad
+        case ast.Call(args=[asked], keywords=[]) if (paths := run.trace.values.get(node.func, NOTHING).paths()) and paths <= _ASK_FUNCTIONS:
+            return _is_function(_held_now(run, asked), "callable" in paths)
         case ast.UnaryOp(op=ast.Not()):
             inner = truth(run, node.operand)
             return None if inner is None else not inner
@@ -152,6 +156,8 @@ def truth(run: Interpreter, node: ast.expr) -> bool | None:
         case ast.Call(args=[asked], keywords=[]) if (for_none := _asks_for_none(run, node)) is not None:
             none = _is_none(_held_now(run, asked))
             return None if none is None else none is for_none
+        case ast.Name() | ast.Attribute() if _is_none(_held_now(run, node)):
+            return False
     return None
 
 
@@ -199,6 +205,15 @@ def _asks_for_ranks(run: Interpreter, node: ast.Compare) -> bool | None:
 def _held_now(run: Interpreter, node: ast.expr) -> Value:
     """What a name holds here, or another expression was when it was last evaluated."""
     return run.lookup(node.id) if isinstance(node, ast.Name) else run.trace.values.get(node, NOTHING)
+
+
+def _is_function(value: Value, or_class: bool) -> bool | None:
+    """Whether a value is a function of the project, or a class where that will do; None where that is not known."""
+    if not value.objs and value.scale is not None:
+        return False  # a tensor or a number
+    kinds = {(isinstance(o, Func) and (or_class or o.owner is None)) or (or_class and isinstance(o, Class)) for o in value.objs}
+    others = all(isinstance(o, (Func, Class, Lit, Tup)) for o in value.objs)
+    return kinds.pop() if len(kinds) == 1 and others and value.scale is None else None
 
 
 def _is_none(value: Value) -> bool | None:

@@ -257,7 +257,7 @@ def invoke_one(
     """What calling one object gives, which may be any of those that are `alike`."""
     if isinstance(obj, Func):
         owner, func = obj.owner, call.node.func
-        if isinstance(func, ast.Attribute) and func.attr == "forward" and isinstance(owner, New) and run.is_module(owner):
+        if isinstance(func, ast.Attribute) and func.attr == "forward" and isinstance(owner, New) and _is_own_method(run, obj, owner):
             return _call_instance(run, call, owner, args, keywords, alike)
         return call_function(run, obj, call.node, args, keywords, alike)
     if isinstance(obj, Class):
@@ -290,6 +290,12 @@ def invoke_one(
         flow = library.mixed(args, keywords)
         return Value(frozenset(), flow.origins | only(call.func.origins, "parameters"), flow.scale, flow.shape)
     return library.mixed(args, keywords)
+
+
+def _is_own_method(run: Interpreter, func: Func, module: New) -> bool:
+    """Whether a function is a module's own method of its name, and not that of a base class, which `super()` gives."""
+    own = run.find(module.cls, getattr(func.node, "name", "")) if module.cls is not None else None
+    return run.is_module(module) and (own is None or func.node in own.functions())
 
 
 def _of_layer(run: Interpreter, call: Call, obj: Obj, args: list[Value], keywords: dict[str, Value]) -> Value | None:
@@ -406,9 +412,18 @@ def _in_a_row(run: Interpreter, obj: New, call: Call, value: Value) -> Value | N
             value = _step(run, step, call, value)
         return value
     each = _in_any_order(run, ordered(run.memory.get((obj, ELEMENT), NOTHING).objs), call, value)
-    same = each and all(v.scale == "sample" and v.shape == each[0].shape for v in each)
-    if same or not each:
-        return Value(each[0].objs, origins_of(each), each[0].scale, each[0].shape) if each else None
+    return _of_any(each, call, flow) if each else None
+
+
+def _of_any(each: list[Value], call: Call, flow: Value) -> Value:
+    """What modules give one after another, of which each gives one of these values; of tuples, entry by entry."""
+    tuples = [o for v in each for o in v.objs if isinstance(o, Tup) and o.rest is None]
+    if len(tuples) == len(each) == sum(len(v.objs) for v in each) and len({len(t.items) for t in tuples}) == 1:
+        entries = zip(*(t.items for t in tuples), strict=True)
+        return Value(frozenset((Tup(tuple(_of_any(list(e), call, flow) for e in entries)),)), origins_of(each))
+    same = all(v.scale == "sample" and v.shape == each[0].shape for v in each)
+    if same:
+        return Value(each[0].objs, origins_of(each), each[0].scale, each[0].shape)
     failed = next((v for v in each if v.scale not in (None, "sample")), None)
     scale, shape = (flow.scale, Shape(call.node, several=None) if flow.scale else None) if failed is None else (failed.scale, failed.shape)
     return Value(failed.objs if failed else frozenset(), origins_of(each), scale, shape)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from ddpify.facts.memory import Memory
-from ddpify.facts.model import Lit, New, Obj, Part, Tup, Value
+from ddpify.facts.model import Lit, New, Obj, Part, Tup, Value, only_literal
 from ddpify.facts.origins import Origin
 
 
@@ -67,11 +67,8 @@ def is_whole_number(value: Value) -> bool:
 
 def literal(value: Value) -> object:
     """The literal that a value is, if it can be but one."""
-    if len(value.objs) == 1 and not value.of_kind("index"):
-        (only,) = value.objs
-        if isinstance(only, Lit):
-            return only.value
-    return None
+    only = only_literal(value) if not value.of_kind("index") else None
+    return only.value if only is not None else None
 
 
 def sources_of(value: Value) -> frozenset[Origin]:

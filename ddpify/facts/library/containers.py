@@ -172,7 +172,7 @@ def listed(use: Use) -> Value:
         if entries and use.run.memory.get((held, "[]")) == join(entries):  # as many as were written out
             return just(Tup(tuple(entries)))
     if use.args:
-        return values if not values.objs and values.scale in ("sample", "count") else passed_on(use, "list")
+        return values if not values.objs and values.scale in ("sample", "count", "other") else passed_on(use, "list")
     empty = use.instance("list")
     use.run.memory[empty, "[]"] = NOTHING
     return just(empty)

@@ -54,13 +54,27 @@ def curved(use: Use) -> Value:
     return Value(value.objs, value.origins, "other") if value.scale == "count" else value
 
 
+def _of_rows(use: Use, name: str, *dim: Value) -> Value | None:
+    """What a function of Python makes of the rows of one tensor: what torch's function of this name does."""
+    values = use.args[0] if len(use.args) == 1 and use.keywords.keys() <= {"default"} else NOTHING
+    if values.objs or values.scale not in ROWS or values.shape is None or values.shape.several is not False:
+        return None
+    return tensors.function(use.run, name, use.node, [values, *dim], {}, values.origins)
+
+
+def whether(use: Use) -> Value:
+    """`any(values)`, `all(values)`."""
+    found = _of_rows(use, use.name)
+    return use.mixed if found is None else found
+
+
 def added_up(use: Use) -> Value:
     """`sum(values)`."""
     if not use.args:
         return NOTHING
     values = use.args[0]
-    if not values.objs and values.scale in ROWS and len(use.args) == 1 and values.shape is not None and values.shape.several is False:
-        return tensors.function(use.run, "sum", use.node, [values, just(Lit(0))], {}, values.origins)
+    if (total := _of_rows(use, "sum", just(Lit(0)))) is not None:
+        return total
     element = use.run.element(values)
     origins = element.origins | values.origins
     listed = [v for o in values.instances() if o.path == "list" for v in use.run.memory.numbered(o)] if len(use.args) == 1 else []
@@ -75,6 +89,8 @@ def added_up(use: Use) -> Value:
 
 def extreme(use: Use, scale: Scale) -> Value:
     """`max(a, b)`: of the largest numbers of some entries each, that of all of them; a count of at least 1 is a count."""
+    if (single := _of_rows(use, use.name)) is not None:
+        return single
     scales, found = {a.scale for a in use.args}, use.mixed
     if len(use.args) > 1 and not use.keywords and scale in scales <= {None, scale}:
         return Value(found.objs, found.origins, scale)

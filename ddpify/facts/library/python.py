@@ -23,7 +23,7 @@ def _environment(use: Use) -> Value | None:
 
 
 _ASKED_OR_SHOWN = "isinstance hasattr callable issubclass type id print".split()
-_COMBINED = "any all divmod input repr format dir locals chr ord".split()
+_COMBINED = "divmod input repr format dir locals chr ord".split()
 _CURVED = ("pow", *(f"math.{name}" for name in "log log2 log10 log1p exp expm1 sqrt pow tanh sin cos".split()))
 _COMPUTED = "math os time json sys re shutil pathlib copy string glob itertools operator datetime".split()
 _CLOCKS = """
@@ -40,6 +40,7 @@ ROWS: dict[str, Rule] = {
     **dict.fromkeys(_CURVED, numbers.curved),
     "len": numbers.length,
     "sum": numbers.added_up,
+    **dict.fromkeys(("any", "all"), numbers.whether),
     "max": partial(numbers.extreme, scale="largest"),
     "min": partial(numbers.extreme, scale="smallest"),
     # containers, and what goes through them

@@ -3,8 +3,8 @@
 What it does: a stop, a skipped step or a number of rounds follows rank 0's where it depends on the clock, on an evaluation that every
     rank makes for itself, or on what is not known to be the same in every process (a file that appears, memory, a package nobody has
     described). One that depends on a rank's own batch is decided by the numbers of all ranks, or, where a number is none (NaN), by any
-    rank. What `input` asks is asked by rank 0, whose answer all ranks get. An error that the script catches around a training step is
-    raised when there are several ranks.
+    rank; so is what the samples become by an average or an extreme of them. What `input` asks is asked by rank 0, whose answer all ranks
+    get. An error that the script catches around a training step is raised when there are several ranks.
 Why: a rank that leaves a loop, or steps with another learning rate, hangs the others or drifts away from them.
 Safety: safe where the condition is a comparison of averages, totals and counts, of time, or a test for NaN; a NOTE where rank 0 is
     followed in what is not known; REVIEW where it is followed in a decision about its own batch.
@@ -20,8 +20,9 @@ from ddpify.edits import Edit, InsertBefore, Replace
 from ddpify.facts import library
 from ddpify.facts.effects import file_writes
 from ddpify.facts.model import NOTHING, Decision, Lit, New, Tup, Value
-from ddpify.facts.tree import calls_in, inside, last_name, same, walk
+from ddpify.facts.tree import calls_in, inside, last_name, own_statements, same, walk
 from ddpify.options import Options
+from ddpify.placement.shape import EXTREMES, ROWS
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.io.guarded import guards_of
@@ -155,6 +156,12 @@ def _branches(context: Context) -> Iterator[Change | Finding]:
             continue  # what a test in an agreed branch is about is judged anew once ranks agree there
         if not _parts_ranks(context, node, decisions[0], test) or _by_rank_zero(context, decisions):
             continue
+        batches = {t.batch.node for t in context.facts.loops if t.batch is not None}
+        if _chooses_rows(context, node) and any(batches.isdisjoint(loop.node for loop in d.loops) for d in decisions):
+            why = "ranks may answer this test about their own part of the batch differently, and samples are changed by the answer"
+            fix = "test each sample by itself: x = torch.where(test, changed, x)"
+            yield context.manual(CODE, node, why, fix, level=Safety.REVIEW)
+            continue
         agreed.add(node)
         yield _same_branch(context, node, test)
 
@@ -164,8 +171,26 @@ def _parts_ranks(context: Context, node: ast.If | ast.While, decision: Decision,
     around = any(loop.node in context.facts.training_loops for loop in decision.loops) or isinstance(node, ast.While)
     if not (around or test.of_kind("unknown")) or not (evaluated(test) or context.differs(test)):
         return False
-    leads = parts_ranks(context, node) or any(chooses_for_loss(context, n) for n in walk(node))
+    leads = parts_ranks(context, node) or any(chooses_for_loss(context, n) for n in walk(node)) or _chooses_rows(context, node)
     return leads and not (context.differs(test) and ends_with_error(context, node) and not _writes(context, node))
+
+
+def _chooses_rows(context: Context, node: ast.If | ast.While) -> bool:
+    """Whether an average or an extreme of the batch decides what its samples become: `if x.max() > 1: x = x / 255`."""
+    value = context.facts.after.value
+    tested = [value(n) for n in walk(node.test) if isinstance(n, ast.expr)]
+    if not any(v.scale in ("mean", "weighted", *EXTREMES) and context.from_sharded_data(v) and not v.of_kind("whole") for v in tested):
+        return False
+    stored = [s.value for s in own_statements(node) if isinstance(s, (ast.Assign, ast.AugAssign))]
+    return any(value(n).scale in ROWS and context.from_sharded_data(value(n)) for n in stored)
+
+
+def _is_of_any(context: Context, test: ast.expr) -> bool:
+    """Whether a test holds for the whole batch as soon as it does for one rank's part: `x.max() > 1`."""
+    if not isinstance(test, ast.Compare) or len(test.ops) > 1 or context.differs(context.facts.after.value(test.comparators[0])):
+        return False
+    scale, op = context.facts.after.value(test.left).scale, test.ops[0]
+    return (scale == "largest" and isinstance(op, (ast.Gt, ast.GtE))) or (scale == "smallest" and isinstance(op, (ast.Lt, ast.LtE)))
 
 
 def _writes(context: Context, node: ast.If | ast.While) -> bool:
@@ -224,6 +249,8 @@ def _same_branch(context: Context, node: ast.If | ast.While, test: Value) -> Cha
             "what fails on one rank is skipped or ended on all; otherwise the others would wait for it forever",
             "on_any_rank",
         )
+    if _is_of_any(context, node.test):
+        return _agreed(context, node, "the test holds for the whole batch as soon as it does on one rank", "on_any_rank")
     if parts := sharded_parts(context, node.test):
         edits = [over_ranks(context, part) for part in parts]
         return _agreed(

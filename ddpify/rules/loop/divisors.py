@@ -78,10 +78,13 @@ def _by_some(context: Context, node: ast.Call, some: _Places, how: str) -> Count
 def _is_average(context: Context, loss: Value) -> Callable[[ast.expr, Value], bool]:
     """Quotients of a batch's totals, and means over some entries of a batch, as far as they are trained through."""
     run, forwards = context.facts.after, loss.of_kind("forward")
+    running = {node for _, node in forwards}
 
     def test(node: ast.expr, value: Value) -> bool:
-        if not value.of_kind("forward") & forwards or value.scale not in ("other", "weighted", *EXTREMES):
+        if value.scale not in ("other", "weighted", *EXTREMES) or not (through := value.of_kind("forward")):
             return False
+        if not through & forwards and all(running.isdisjoint(c.stack) for n in walk(node) for c in run.calls(n)):
+            return False  # of another network, and not inside of this one
         if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)):
             return _mean_of(context, node) is not None
         left, right = run.value(node.left), run.value(node.right)
