@@ -257,6 +257,8 @@ def _may_size_by_argument(context: Context, node: ast.Call) -> bool:
     run, name = context.facts.after, last_name(node.func)
     if name in _REPEATS:
         return True
+    if (made := run.value(node).objs) and all(isinstance(o, (Lit, Part)) for o in made):
+        return False  # a number itself: `config.get("batch_size", 4)`
     if name in _COUNTING or any(isinstance(o, (Func, Class)) for o in run.value(node.func).objs):
         return False
     steps = {t.batch.node for t in context.facts.loops if t.batch is not None}
