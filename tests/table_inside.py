@@ -1438,6 +1438,20 @@ _NETWORKS = {
             return self.out(hidden)
     """,
     ),
+    "lengths that are shifted": (
+        _KINDS,
+        """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body, self.out = nn.Linear(8, 6), nn.Linear(6, 2)
+
+        def forward(self, rows):
+            lengths = ((rows > 0).sum(1) >> 1) + (1 << 1)
+            kept = torch.arange(6) < lengths.unsqueeze(1)
+            return self.out(torch.tanh(self.body(rows)) * kept)
+    """,
+    ),
     "points that may be missing, looked up by their numbers": (
         _KINDS,
         """

@@ -45,6 +45,8 @@ _OPERATORS: dict[type[ast.AST], str] = {
     ast.BitAnd: "bitwise_and",
     ast.BitOr: "bitwise_or",
     ast.BitXor: "bitwise_xor",
+    ast.LShift: "bitwise_left_shift",
+    ast.RShift: "bitwise_right_shift",
 }
 KNOWN = frozenset(rows.NAMES) | frozenset(f"{name}_" for name in rows.NAMES)
 _OF_ANYTHING = frozenset("to cuda cpu float double half long int data copy pin_memory eq ne detach type item index_select".split())
