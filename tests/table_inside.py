@@ -1538,3 +1538,34 @@ SCRIPTS["samples that are turned where their average is large, in an evaluation,
     """,
     told=("DDP403",),
 )
+
+_IN_A_FORWARD = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 2)
+
+    def forward(self, rows):
+        rows = {code}
+        return self.fc(rows)
+
+
+net = Net()
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(2):
+    for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+        loss = F.cross_entropy(net(rows), kinds)
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+"""
+SCRIPTS |= {
+    f"rows in a forward, {what}": Script(_IN_A_FORWARD.replace("{code}", code), told=("DDP402",))
+    for what, code in {
+        "turned where their average asks for it": "-rows if rows.mean() > 0 else rows",
+        "less the average of each column, by vmap": "torch.vmap(lambda column: column - column.mean(), in_dims=1, out_dims=1)(rows)",
+    }.items()
+}
+SCRIPTS["rows in a forward, cut where they have more columns"] = Script(
+    _IN_A_FORWARD.replace("{code}", "rows if rows.size(1) == 8 else rows[:, :8]")
+)

@@ -415,7 +415,8 @@ def evaluate_ifexp(run: Interpreter, node: ast.IfExp) -> Value:
     if expected is not None and len(parts) == 2:
         return parts[0 if expected else 1]
     chosen, decides = join(parts), _deciding(test) if len(parts) == 2 else frozenset()
-    own = of_kind(decides, "decided") and chosen.scale in ("mean", "sum", "count", "total")
+    rows = chosen.scale in ROWS and test.scale is not None and not same(node.body, node.orelse)
+    own = of_kind(decides, "decided") and (rows or chosen.scale in ("mean", "sum", "count", "total"))
     origins = _in_both(chosen.origins, parts) if len(parts) == 2 and _varies(run, node.test) else chosen.origins
     return Value(chosen.objs, origins | decides, "other" if own else chosen.scale, chosen.shape)
 

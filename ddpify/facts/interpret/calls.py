@@ -369,7 +369,7 @@ def _is_unknown(run: Interpreter, obj: New | Part) -> bool:
     if not isinstance(root, New):
         return False
     if root.cls is None:
-        return (root is not obj and root.path in CONTAINERS) or root.path.partition(".")[0] in _PYTHON
+        return (root is not obj and root.path in CONTAINERS) or root.path in library.MAPPED or root.path.partition(".")[0] in _PYTHON
     return root is not obj and all(b in ("object", "torch.nn.Module") for b in run.library_bases(root.cls))
 
 

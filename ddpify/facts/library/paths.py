@@ -146,6 +146,7 @@ ATTRIBUTE_DICTS = frozenset(
 DICTS = ATTRIBUTE_DICTS | {"dict", "collections.defaultdict", "collections.OrderedDict", "collections.Counter"}
 OF_DICTS = frozenset(("keys", "values", "items", "get", "pop", "update", "copy", "setdefault"))
 COLLECTIONS = (DICTS - ATTRIBUTE_DICTS) | {"list", "set", "collections.deque"}
+MAPPED = frozenset(("torch.vmap", "torch.func.vmap"))  # functions that are called for each slice along a dimension
 HOLDERS = ATTRIBUTE_DICTS | {"argparse.Namespace", "types.SimpleNamespace"}
 SETTINGS = frozenset(("absl.flags.FLAGS", "gflags.FLAGS"))  # what the command line fills
 GIVEN = "[given]"  # what an object that is not known was handed: it may give it back

@@ -11,7 +11,7 @@ from functools import partial
 from ddpify.facts import drawn_rows, drivers, tensors, uniform
 from ddpify.facts.library import flow
 from ddpify.facts.library.generic import array_function, called_later, cased, computed, drawn, first, fresh, instance, nothing, uncalled
-from ddpify.facts.library.paths import AUTOCASTS, COLLECTIONS, DATAPARALLEL, NO_GRAD, PARAMETER, PARTS
+from ddpify.facts.library.paths import AUTOCASTS, COLLECTIONS, DATAPARALLEL, MAPPED, NO_GRAD, PARAMETER, PARTS
 from ddpify.facts.library.row import Rule, Use
 from ddpify.facts.model import NOTHING, New, Tup, Value, join, just
 from ddpify.facts.origins import Origin, without
@@ -151,6 +151,7 @@ ROWS: dict[str, Rule] = {
     # weights, gradients and precision
     PARAMETER: _parameter,
     "torch.autograd.Variable": _variable,
+    **dict.fromkeys(MAPPED, instance),
     "torch.autograd.grad": _gradients,
     "torch.enable_grad": fresh,
     "torch.set_grad_enabled": _gradient_mode,

@@ -419,9 +419,9 @@ def _unnamed(feed: _Feed, loop: ast.For | ast.AsyncFor, placed: set[tuple[ast.AS
         return feed.proof  # a single pass
     calls = [n for n in walk(loop.iter) if isinstance(n, ast.Call) and feed.loader in run.value(n).instances() <= alike]
     change = _named(feed, loop, calls[0]) if calls and feed.context.facts.is_edited(loop) else None
-    if change is not None and (loop, "") in placed:
+    if change is not None and (calls[0], "") in placed:
         return feed.proof  # its function is called for several data sets
-    placed.add((loop, ""))
+    placed.update((call, "") for call in calls[:1])
     fix = "loader.sampler.set_epoch(epoch), with the number of the epoch handed to where the loader is"
     return change or feed.unless_ordered(loop, "the sampler's epoch is not set before this loop: every epoch has the same order", fix)
 
