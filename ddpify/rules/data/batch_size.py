@@ -5,7 +5,8 @@ What it does: where the number given to a training loader as its batch size also
     global batch.
 Why: left global, a comparison skips every batch and a shape does not fit.
 Safety: safe; a NOTE where the default of an option is no multiple of the ranks, REVIEW where the script itself trains on batches of one
-    sample; MANUAL where a number is only equal to the batch size, or one read serves training and evaluation and cannot be separated.
+    sample, or a library makes something of the batch size in a way that is not known; MANUAL where a number is only equal to the batch
+    size, or one read serves training and evaluation and cannot be separated.
 References: https://docs.pytorch.org/docs/stable/notes/ddp.html
 """
 

@@ -6,9 +6,11 @@ What it does: `model = DistributedDataParallel(model, device_ids=...)` after the
 Why: the wrapper broadcasts rank 0's parameters once and averages gradients only for what it was built over: what is changed later, or
     run past it, silently drifts apart.
 Safety: applied where every training forward was seen to go through the wrapper; otherwise MANUAL. Batch norm becomes SyncBatchNorm on
-    GPUs, which sees the samples of all ranks, and a NOTE says so; on the CPU, and with `--sync-bn off`, it sees a rank's own. Tests of a
-    layer's class during the training ask for SyncBatchNorm, too.
-References: https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html
+    GPUs, which sees the samples of all ranks, and a NOTE says so; on the CPU, and with `--sync-bn off`, it sees a rank's own. REVIEW where
+    the gradients of a model with batch norm are differentiated again, which SyncBatchNorm cannot be. Tests of a layer's class during the
+    training ask for SyncBatchNorm, too.
+References: https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html,
+    https://github.com/pytorch/pytorch/issues/61222
 """
 
 from __future__ import annotations
