@@ -878,3 +878,15 @@ SCRIPTS |= {
         "a variable of the environment": 'int(os.environ.get("BATCH_OF_A_TEST", 4))',
     }.items()
 }
+
+SCRIPTS |= {
+    f"a batch size that is computed {where}": Script(f"\n    SIZE = {size}\n\n" + _OF_THE_RUN.replace("{size}", "SIZE"))
+    for where, size in {
+        "of numbers": "2 ** 2",
+        "by the number of devices": "4 * max(1, torch.cuda.device_count())",
+        "by the length of the data": "len(x) // 11",
+    }.items()
+}
+SCRIPTS["a batch size that a file has"] = Script(
+    '\n    SIZE = int(open("size").read())\n\n' + _OF_THE_RUN.replace("{size}", "SIZE"), files={"size": "4"}
+)

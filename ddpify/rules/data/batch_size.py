@@ -98,7 +98,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         return
     yield from _indivisible(context)
     yield from _of_loaders(context)
-    if sizes.numbers:
+    if sizes.numbers or sizes.computations:
         yield from shapes(context, sizes)
         yield from refilled(context, sizes)
         yield from _rows(context, sizes)

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Hashable, Iterator
 
 from ddpify.facts.model import Call, Lit, New, Obj, Part, Value, join
+from ddpify.facts.origins import Origin
 from ddpify.facts.tree import inside, structure, walk
 from ddpify.records import dataclass
 from ddpify.rules.base import Change, Finding
@@ -20,17 +21,21 @@ class Sizes:
     """Some numbers of samples, and what tells whether a value is one of them.
 
     `trained` are the loaders of the training, `arguments` the expressions that they are given as their batch sizes, which other rules
-    divide; `computed` are the structures of expressions that compute the size of batches made by hand.
+    divide; `computed` are the structures of expressions that compute the size of batches made by hand, `computations` what sizes come from
+    that are no settings and are not written out.
     """
 
     numbers: frozenset[Obj]
     trained: frozenset[New] = frozenset()
     arguments: frozenset[ast.AST] = frozenset()
     computed: frozenset[Hashable] = frozenset()
+    computations: frozenset[frozenset[Origin]] = frozenset()
 
     def read(self, value: Value) -> bool:
         """Whether a value is one of the sizes, and not yet a rank's share of it."""
-        return value.scale is None and not value.of_kind("world") and bool(self.numbers & value.objs)
+        if value.scale is not None or value.of_kind("world"):
+            return False
+        return bool(self.numbers & value.objs) or (not value.objs and value.origins in self.computations)
 
     def equal(self, value: Value) -> bool:
         """Whether a value is a literal that equals a size which is written out."""
@@ -41,7 +46,7 @@ class Sizes:
 
     def derived(self, value: Value, literals: bool = True) -> bool:
         """Whether a value is computed from a size rather than being one; `literals`: or from one that is written out."""
-        if value.scale is not None or value.of_kind("world") or self.numbers & value.objs:
+        if value.scale is not None or value.of_kind("world") or self.read(value):
             return False
         return bool(self.numbers & {o for o in value.of_kind("from") if literals or isinstance(o, Part)})
 
@@ -56,16 +61,20 @@ def sizes_of(context: Context) -> Sizes:
     numbers: set[Obj] = set()
     arguments: set[ast.AST] = set()
     computed: set[Hashable] = set()
+    computations: set[frozenset[Origin]] = set()
     for loader in context.facts.feeding:
         size = join([run.attribute(o, "batch_size") for o in (loader, *run.attribute(loader, "batch_sampler").instances())])
         numbers |= {o for o in size.objs if is_size(o)} | {o for o in size.of_kind("from") if isinstance(o, (Part, Lit))}
+        if not size.objs and not size.of_kind("world") and any(map(size.of_kind, ("from", "method"))):
+            computations.add(size.origins)
         if loader.node in by_hand:
             arguments |= inside(loader.node)
             computed |= {structure(s) for s in (by_hand[loader.node].size,) if isinstance(s, ast.BinOp)}
         elif isinstance(loader.node, ast.Call):
             given = argument(loader.node, places(loader.path)["batch_size"], "batch_size")
             arguments |= inside(given) if given is not None else set()
-    return Sizes(frozenset(numbers), frozenset(context.facts.feeding), frozenset(arguments), frozenset(computed))
+    trained = frozenset(context.facts.feeding)
+    return Sizes(frozenset(numbers), trained, frozenset(arguments), frozenset(computed), frozenset(computations))
 
 
 def is_size(obj: Obj) -> bool:
