@@ -1569,3 +1569,18 @@ SCRIPTS |= {
 SCRIPTS["rows in a forward, cut where they have more columns"] = Script(
     _IN_A_FORWARD.replace("{code}", "rows if rows.size(1) == 8 else rows[:, :8]")
 )
+
+SCRIPTS["a batch skipped for its hardest sample"] = Script(
+    """
+    net = nn.Linear(8, 1)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.05)
+    for epoch in range(4):
+        for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+            apart = (net(rows).squeeze(1) - kinds).abs()
+            if apart.max() > 1.2:
+                continue
+            sgd.zero_grad()
+            apart.mean().backward()
+            sgd.step()
+    """
+)

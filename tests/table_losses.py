@@ -4060,7 +4060,7 @@ _SETTINGS_OF_A_FILE = """
     net = nn.Linear(8, 2)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
     for epoch in range(3):
-        for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=8):
+        for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True):
             loss = criterion(net(rows), kinds)
             optimizer.zero_grad()
             loss.backward()

@@ -10,7 +10,7 @@ from ddpify.facts import library
 from ddpify.facts.effects import Effects
 from ddpify.facts.model import Call, New, Store
 from ddpify.facts.one_branch import lone_branch
-from ddpify.facts.tree import Tree, inside, names_in, structure, walk
+from ddpify.facts.tree import Tree, inside, names_in, same, structure, walk
 from ddpify.facts.writes import Write, container
 from ddpify.rules.context import Context
 from ddpify.rules.io.guarded import guards_of
@@ -232,7 +232,8 @@ def normalised_models(context: Context, loop: ast.For) -> list[str] | None:
 def test_of_model(context: Context, loop: ast.For, model: str) -> str:
     """The test under which alone a loop runs a model that one branch makes, so that there may be none; empty where there is one."""
     tree, function = context.tree, context.tree.function(loop)
-    named = [n for n in tree.of(ast.Name, ast.Attribute) if ast.unparse(n) == model]
+    target = ast.parse(model, mode="eval").body
+    named = [n for n in tree.of(ast.Name, ast.Attribute) if same(n, target)]
     stores = [n for n in named if isinstance(getattr(n, "ctx", None), ast.Store)]
     own = [n for n in stores if isinstance(n, ast.Attribute) or tree.function(n) is function]
     own = own or [n for n in stores if tree.function(n) is tree.root]
