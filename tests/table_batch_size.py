@@ -888,5 +888,5 @@ SCRIPTS |= {
     }.items()
 }
 SCRIPTS["a batch size that a file has"] = Script(
-    '\n    SIZE = int(open("size").read())\n\n' + _OF_THE_RUN.replace("{size}", "SIZE"), files={"size": "4"}
+    '\n    SIZE = int(open("size").read())\n\n' + _OF_THE_RUN.replace("{size}", "SIZE"), files={"size": "4"}, told=("DDP303",)
 )

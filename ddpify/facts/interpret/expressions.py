@@ -113,8 +113,9 @@ def update(run: Interpreter, obj: Obj, value: Value) -> None:
         for name in (ELEMENT, UNNAMED):
             run.set_attribute(obj, name, Value(frozenset(), value.origins, value.scale), False)
     for other in value.objs:
-        held_by_name = named.entries(run, other) if isinstance(other, Part) else run.memory.of(other)
-        if isinstance(other, Part) and other.name == named.SPACE:  # and what nobody has said a name of
+        space = isinstance(other, Part) and other.name == named.SPACE
+        held_by_name = named.entries(run, other) if space else run.memory.of(other)
+        if space:  # and what nobody has said a name of
             for name in (ELEMENT, UNNAMED):
                 run.set_attribute(obj, name, NOTHING, False)
         for name, held in held_by_name:

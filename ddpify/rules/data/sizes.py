@@ -35,14 +35,19 @@ class Sizes:
         """Whether a value is one of the sizes, and not yet a rank's share of it."""
         if value.scale is not None or value.of_kind("world"):
             return False
-        return bool(self.numbers & value.objs) or (not value.objs and value.origins in self.computations)
+        return bool(self.numbers & value.objs) or (self._computed_alike(value) and bool(value.of_kind("from")))
 
     def equal(self, value: Value) -> bool:
-        """Whether a value is a literal that equals a size which is written out."""
+        """Whether a value is a literal that equals a size which is written out, or is read where a size is, such as of one file."""
+        if self._computed_alike(value) and not self.read(value):
+            return True
         if self.numbers & value.objs or len(value.objs) != 1:
             return False
         sizes = {o.value for o in self.numbers if isinstance(o, Lit)}
         return any(isinstance(o, Lit) and type(o.value) is int and o.value in sizes for o in value.objs)
+
+    def _computed_alike(self, value: Value) -> bool:
+        return not value.objs and value.origins in self.computations
 
     def derived(self, value: Value, literals: bool = True) -> bool:
         """Whether a value is computed from a size rather than being one; `literals`: or from one that is written out."""

@@ -32,15 +32,15 @@ def findings(context: Context, model: TrainedModel, statement: ast.stmt) -> Iter
     if may_hold_batch_norm(context, model):
         if _is_asked_for(context, model) and not sync(context, model):
             yield context.manual(CODE, statement, _TWICE, _EACH_RANKS, level=Safety.REVIEW)
-            return
-        yield context.manual(
-            CODE,
-            statement,
-            "batch norm uses the statistics of all ranks' samples on GPUs, as one GPU did; on the CPU those of each rank"
-            if sync(context, model)
-            else "batch norm computes its statistics over each rank's samples, as DataParallel did over each device's",
-            level=Safety.NOTE,
-        )
+        else:
+            yield context.manual(
+                CODE,
+                statement,
+                "batch norm uses the statistics of all ranks' samples on GPUs, as one GPU did; on the CPU those of each rank"
+                if sync(context, model)
+                else "batch norm computes its statistics over each rank's samples, as DataParallel did over each device's",
+                level=Safety.NOTE,
+            )
         if sync(context, model):
             yield from _replaced(context, model, statement)
         if _forwards_twice(context, model):
@@ -185,7 +185,7 @@ def _batch_normed(context: Context, obj: Obj) -> bool:
 
 def sync(context: Context, model: TrainedModel) -> bool:
     """Whether to take batch norm over all ranks, as is asked for; not where that would fail."""
-    return _is_asked_for(context, model) and (context.options.sync_bn == "on" or not _is_differentiated_twice(context, model))
+    return _is_asked_for(context, model) and not _is_differentiated_twice(context, model)
 
 
 def _is_differentiated_twice(context: Context, model: TrainedModel) -> bool:
