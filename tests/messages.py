@@ -401,6 +401,17 @@ print(scaler.get_scale())
         {"engine.py": KEPT + "def both(one, two):\n    one()\n    two()\n"},
         amp="torch",
     ),
+    "passes over a loader that a module which is kept asks for": whole(
+        "from engine import run\n" + HEAD + SET_UP.partition("\n")[2] + "\n"
+        "\n"
+        "def make():\n"
+        "    return DataLoader(train_set, batch_size=32, shuffle=True)\n"
+        "\n"
+        "\n"
+        "run(model, make, optimizer)\n"
+        "run(model, make, optimizer)\n",
+        {"engine.py": KEPT + "import torch.nn as nn\n\n\ndef run(model, make, optimizer):\n    for x, y in make():\n" + BATCH},
+    ),
     "gradients clipped by what a module that is kept calls": whole(
         "from engine import both\n" + HEAD + SET_UP + "\n"
         "\n"
@@ -1748,6 +1759,7 @@ EXAMPLES: dict[str, Shown] = {**PRECISION, **PROCESSES, **COMMENTS, **DATA, **OU
 
 # the scripts of the tables that show further messages
 FROM_TABLES = (
+    "a DataParallel of the script's own that gathers in its own way",
     "a penalty on slopes of a critic with batch norm",
     "numbers of numpy as many as a batch is long, from a distribution that has no row",
     "an average over valid targets in a model, evaluated as drawn",

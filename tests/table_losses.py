@@ -3457,6 +3457,9 @@ _SPEAKER = """
             optimizer.step()
 """
 _SPOKEN = "loss = F.cross_entropy(scores.flatten(0, 1), spoken[:, 1:].flatten(), ignore_index=0)"
+_IN_LIST = """loss = 0
+            for t, step in enumerate(scores):
+                loss = loss + F.cross_entropy(step, spoken[:, t + 1], ignore_index=0)"""
 _STEPWISE = """loss = 0
             for t in range(scores.size(1)):
                 loss = loss + F.cross_entropy(scores[:, t], spoken[:, t + 1], ignore_index=0)"""
@@ -3484,6 +3487,10 @@ SCRIPTS |= {
     ),
     "a loss of each step of a padded batch, by its own count": Script(
         _SPEAKER.replace("CHOICE", "word = spoken[:, t]").replace("LOSS", _STEPWISE), told=("DDP900",)
+    ),
+    "a loss of each step of a padded batch, in a list of them": Script(
+        _SPEAKER.replace("CHOICE", "word = spoken[:, t]").replace("torch.stack(scores, 1)", "scores").replace("LOSS", _IN_LIST),
+        told=("DDP900",),
     ),
 }
 PENALISED = """

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ddpify.facts.model import NOTHING, Lit, Tup, Value
-from ddpify.facts.origins import Origin, without
+from ddpify.facts.origins import NONE, Origin, without
 from ddpify.placement.shape import ROWS, Shape
 
 if TYPE_CHECKING:
@@ -95,8 +95,9 @@ def _is_one_row_repeated(x: Value, sizes: list[Value]) -> bool:
 
 
 def lengths(of: Value) -> frozenset[Origin]:
-    """The origins of the sizes of a tensor: numbers, which have no rows, and of which no gradient goes back."""
-    return without(of.origins, *_IN_GRAPH, *(("repeated", "displaced", "view") if of.of_kind("repeated") else ()))
+    """The origins of the sizes of a tensor: numbers, which have no rows, and of which no gradient goes back to a network."""
+    network = frozenset((Origin("agreed"),)) if of.of_kind("forward") else NONE
+    return network | without(of.origins, *_IN_GRAPH, *(("repeated", "displaced", "view") if of.of_kind("repeated") else ()))
 
 
 def relied_on(constant: Value) -> frozenset[Origin]:

@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.facts import batch_source, library
+from ddpify.facts.definitions import GROWS
 from ddpify.facts.library.paths import SCALERS
-from ddpify.facts.model import Call, New, Value
+from ddpify.facts.model import Call, Loop, New, Value
 from ddpify.facts.origins import Origin
 from ddpify.facts.tree import last_name, same, walk
 from ddpify.rules.base import Finding
@@ -69,14 +70,24 @@ def waiting(context: Context) -> Iterator[Finding]:
             yield context.manual("DDP900", loop, why, fix)
 
 
-def own_length(context: Context, call: Call) -> ast.AST | None:
+def own_length(context: Context, call: Call, seen: tuple[ast.AST, ...] = ()) -> ast.AST | None:
     """The loop around a call that is as long as a padded batch, of which each rank has its own; None where all are alike."""
     training = context.facts.training_loops
     inner = [loop for loop in call.loops if loop.node not in training] if any(loop.node in training for loop in call.loops) else []
-    by_length = [loop.node for loop in inner if any(_measures(value) for value in (loop.over, loop.element))]
     fed = Value(frozenset(), frozenset(Origin("batch", loader) for loader in context.facts.feeding))
-    vary = by_length and (coupled_losses.pads(context, fed) or coupled_losses.may_vary_in_shape(context, fed))
-    return by_length[0] if vary else None
+    if not inner or not (coupled_losses.pads(context, fed) or coupled_losses.may_vary_in_shape(context, fed)):
+        return None
+    return next((loop.node for loop in inner if loop.node not in seen and _by_length(context, loop, (*seen, loop.node))), None)
+
+
+def _by_length(context: Context, loop: Loop, seen: tuple[ast.AST, ...]) -> bool:
+    """Whether a loop goes by the size of a batch, or over a list that such a loop has filled."""
+    if any(_measures(value) for value in (loop.over, loop.element)):
+        return True
+    run, head = context.facts.after, loop.node.iter if isinstance(loop.node, (ast.For, ast.comprehension)) else None
+    lists = {o for n in walk(head) if isinstance(n, ast.expr) for o in run.value(n).instances()} if head else set()
+    filling = [c for c in run.trace.calls if c.method in GROWS and not lists.isdisjoint(c.receiver.objs)]
+    return any(own_length(context, c, seen) is not None for c in filling)
 
 
 def _measures(value: Value) -> bool:
