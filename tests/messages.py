@@ -1759,6 +1759,7 @@ EXAMPLES: dict[str, Shown] = {**PRECISION, **PROCESSES, **COMMENTS, **DATA, **OU
 
 # the scripts of the tables that show further messages
 FROM_TABLES = (
+    "counts in an object that adds them up over the ranks itself, which begin with the first batch",
     "a DataParallel of the script's own that gathers in its own way",
     "a penalty on slopes of a critic with batch norm",
     "numbers of numpy as many as a batch is long, from a distribution that has no row",

@@ -197,6 +197,59 @@ for epoch in range(2):
 """
 
 
+_CONFUSION = """
+    class Confusion:
+        def __init__(self):
+            self.counts = START
+
+        def update(self, kinds, guesses):
+            STARTED
+            self.counts += torch.bincount(2 * kinds + guesses, minlength=4).reshape(2, 2)
+
+        def combine(self):
+            if not torch.distributed.is_available():
+                return
+            if not torch.distributed.is_initialized():
+                return
+            torch.distributed.barrier()
+            torch.distributed.all_reduce(self.counts)
+
+        def __str__(self):
+            counts = self.counts.float()
+            return f"right {counts.diag().sum() / counts.sum():.4f} of {int(counts.sum())}, {(counts.diag() / counts.sum(1)).tolist()}"
+
+
+    def evaluate(net, loader):
+        net.eval()
+        confusion = Confusion()
+        with torch.no_grad():
+            for rows, kinds in loader:
+                confusion.update(kinds, net(rows).argmax(1))
+        confusion.combine()
+        return confusion
+
+
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+    others = DataLoader(TensorDataset(x[10:], y[10:]), batch_size=4)
+    for epoch in range(2):
+        net.train()
+        for rows, kinds in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(net(rows), kinds).backward()
+            optimizer.step()
+        confusion = evaluate(net, others)
+        print(epoch, str(confusion))
+    print("seen", *confusion.counts.flatten().tolist())
+"""
+
+
+def _confused(start: str, started: str) -> str:
+    """A script whose evaluation counts in an object that adds up over the ranks itself: what the counts start as, or become."""
+    return _CONFUSION.replace("START\n", f"{start}\n").replace("STARTED", started)
+
+
 def _reduced(returns: str, adds: str = "right += (net(rows).argmax(1) == kinds).sum()", told: tuple[str, ...] = ()) -> Script:
     """A script that adds its totals up over the ranks itself: what its evaluation returns, and what it does for each batch."""
     text = _REDUCED.replace("ADDS", textwrap.indent(f"{adds}\n", 8 * " ")).replace("RETURNS", textwrap.indent(f"{returns}\n", 4 * " "))
@@ -3590,6 +3643,12 @@ SCRIPTS: dict[str, Script] = {
     ),
     "an average by its share of the batches that the script averages over the ranks": _reduced(
         "right = reduced(right / len(loader))\nreturn right.item()", told=("DDP404",)
+    ),
+    "counts in an object that adds them up over the ranks itself": Script(
+        _confused("torch.zeros(2, 2, dtype=torch.long)", "assert len(kinds) == len(guesses)"), same=("seen",)
+    ),
+    "counts in an object that adds them up over the ranks itself, which begin with the first batch": Script(
+        _confused("None", "if self.counts is None:\n                self.counts = torch.zeros(2, 2, dtype=torch.long)"), same=("seen",)
     ),
     "totals that a function adds up over the ranks, of an evaluation that may end early": _reduced(
         "return reduced(right, average=False).item()",

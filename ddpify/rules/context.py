@@ -77,6 +77,10 @@ NAMES = {
     "averages_over_ranks": ("averages_over_ranks", "ddp_averages_over_ranks"),
     "agree_on_seed": ("agree_on_seed", "ddp_agree_on_seed"),
     "dist": ("dist", "torch_dist"),
+    "get_rank": ("get_rank", "rank_of_process"),
+    "get_world_size": ("get_world_size", "number_of_ranks"),
+    "get_local_rank": ("get_local_rank", "local_rank_of_process"),
+    "get_device": ("get_device", "device_of_process"),
 }
 
 
@@ -159,7 +163,7 @@ class Context:
         local = self._local_device(node, away) if self.own_device is None or away else ""
         if local:
             return local, ()
-        return ("get_device()" if away and self.own_device is not None else self.names["device"]), ("device",)
+        return (f"{self.names['get_device']}()" if away and self.own_device is not None else self.names["device"]), ("device",)
 
     def _local_device(self, node: ast.AST, away: bool) -> str:
         """What this rank's device is called at a place: a name that is bound before it, or a parameter; empty where it has no name."""

@@ -20,6 +20,10 @@ def _made_equal(use: Use) -> Value:
         for obj in value.objs:
             for name, inner in run.memory.of(obj) if isinstance(obj, New) and obj.path == "list" else ():
                 run.memory[obj, name] = _of_all(use, inner)
+    elif isinstance(target, ast.Attribute):
+        receiver = run.expression(target.value)
+        for obj in receiver.objs:
+            run.set_attribute(obj, target.attr, agreed(run.trace.values.get(target, NOTHING)), len(receiver.objs) == 1)
     return NOTHING
 
 

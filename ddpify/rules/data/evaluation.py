@@ -2,7 +2,8 @@
 
 What it does: a loader that only evaluates, in loops that do nothing but add up or collect, gives each rank every N-th of its batches:
     whole batches, of the size they had, so that even a mean of batch means stays what it was. What the loops leave is then summed or
-    gathered over the ranks (DDP404). With `--eval replicate`, and where a loop does anything else, every rank evaluates all batches.
+    gathered over the ranks (DDP404), unless the script does so itself where there is a process group. With `--eval replicate`, and where
+    a loop does anything else, every rank evaluates all batches; what the script then adds up over the ranks is left out.
 Why: DistributedSampler repeats samples until all ranks have equally many, and counts them twice; evaluating on rank 0 alone leaves the
     other ranks waiting. Ranks that evaluate with batch norm first take rank 0's statistics, which differ while training goes on.
 Safety: safe where every use of the loader and of what the loop builds up was seen; else replicated, with a NOTE that says why. REVIEW
@@ -16,7 +17,7 @@ import ast
 import textwrap
 from collections.abc import Iterable, Iterator
 
-from ddpify.edits import Edit, FreshName, InsertAfter, InsertBefore, Replace, SetArgument, escaped
+from ddpify.edits import Drop, Edit, FreshName, InsertAfter, InsertBefore, Replace, SetArgument, escaped
 from ddpify.facts import library
 from ddpify.facts.effects import of_run
 from ddpify.facts.model import NOTHING, Call, New, ordered
@@ -124,20 +125,35 @@ def _in_shares(context: Context) -> Iterator[Finding]:
             yield context.manual(CODE, loader.node, why, "give it no sampler: every rank then evaluates all of it", level=Safety.REVIEW)
 
 
-def _combined_again(context: Context) -> Iterator[Finding]:
+def _combined_again(context: Context) -> Iterator[Change | Finding]:
     """What the script itself adds up or collects over the ranks, of an evaluation that every rank runs over all of the data."""
-    run, seen = context.facts.after, set[ast.AST]()
+    run = context.facts.after
     if context.begins_group:
         return  # it is converted
-    why = "every rank runs this whole evaluation, and what is combined here is of all of the data already: it would be too much"
+    combined: dict[ast.AST, list[frozenset[New]]] = {}
     for call in run.trace.calls:
         position = next((_COMBINE[path] for path in call.func.paths() if path in _COMBINE), None)
         value = call.args[position] if position is not None and position < len(call.args) else NOTHING
         loaders = value.batches() | {o for held in value.instances() for o in run.attribute(held, "[]").batches()}
         node = next((n for n in (*reversed(call.stack), call.node) if context.facts.is_edited(n)), call.node)
-        if loaders and loaders.isdisjoint(context.sharded_loaders) and node not in seen and not _averages(context, call):
-            seen.add(node)
-            yield context.manual(CODE, node, why, "leave it out, or have the evaluation shared out, too", level=Safety.REVIEW)
+        if position is not None and not _averages(context, call):
+            combined.setdefault(node, []).append(loaders)
+    for node, fed in combined.items():
+        if any(loaders and loaders.isdisjoint(context.sharded_loaders) for loaders in fed):
+            yield _left_out(context, node, all(fed) and context.sharded_loaders.isdisjoint(frozenset().union(*fed)))
+
+
+def _left_out(context: Context, node: ast.AST, always: bool) -> Change | Finding:
+    """Take away what adds up or collects; by hand where it does more, or does it for others, too."""
+    why = "every rank runs this whole evaluation, and what is combined here is of all of the data already"
+    tree, effects = context.facts.tree_of(node), of_run(context.facts)
+    statement, stored = tree.statement(node), effects.stores_under[node]
+    alone = isinstance(statement, ast.Expr) and statement.value is node and not effects.kinds(node)
+    alone = alone and all(s.value.origins and not context.from_sharded_data(s.value) for s in stored)
+    if always and alone and not context.facts.project.is_shared(tree.name):
+        return Change(CODE, f"{why}: it is left out", tree.shown, node, (Drop(statement),))
+    fix = "leave it out, or have the evaluation shared out, too"
+    return context.manual(CODE, node, f"{why}: it would be too much", fix, level=Safety.REVIEW)
 
 
 def _averages(context: Context, call: Call) -> bool:

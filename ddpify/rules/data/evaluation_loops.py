@@ -15,7 +15,7 @@ from ddpify.facts.writes import Write, container
 from ddpify.rules.context import Context
 from ddpify.rules.io.guarded import guards_of
 from ddpify.rules.loop.counted_elsewhere import counted_elsewhere
-from ddpify.rules.loop.live_out import LiveOut, live_out, made_under, places_of, written
+from ddpify.rules.loop.live_out import LiveOut, is_reduced, live_out, made_under, places_of, written
 from ddpify.rules.loop.meters import meter
 from ddpify.rules.loop.reductions import loader_of, reduce
 from ddpify.rules.model.batch_norm import may_hold_batch_norm
@@ -66,7 +66,8 @@ def _in_what_is_live(context: Context, loop: ast.For) -> str:
     """What is loop-carried, or live after the loop, and cannot be summed or gathered over the ranks."""
     live = live_out(context, loop)
     for group in written(context, loop):
-        if not any(x.target is group[0].target for x in live) and _is_carried(context, loop, group):
+        after = any(x.target is group[0].target for x in live) or is_reduced(context, loop, group)
+        if not after and _is_carried(context, loop, group):
             return f"`{ast.unparse(group[0].target)}` depends on the batch before"
     if any(c.method.startswith("register_") and c.method.endswith("_hook") for c in context.facts.after.trace.calls):
         return "hooks may keep what they see"

@@ -59,7 +59,7 @@ def live_out(context: Context, loop: Batches) -> list[LiveOut]:
     apart = frozenset(place for _, places in called for place in places)
     for group, places in (*((g, places_of(context, loop, g)) for g in written(context, loop)), *called):
         target = group[0].target
-        uses = {} if _is_reduced(context, loop, group) else _uses(context, loop, group, places)
+        uses = {} if is_reduced(context, loop, group) else _uses(context, loop, group, places)
         if uses:
             node = _first(context, list(uses.values()), target, places)
             shown = context.source(target) if target in context.facts.tree_of(loop).parent else ast.unparse(target)
@@ -170,7 +170,7 @@ def _passed(context: Context, loop: Batches) -> Iterator[Write]:
                 yield Write("cells" if added is not None else "last", call, None, arg)
 
 
-def _is_reduced(context: Context, loop: Batches, group: list[Write]) -> bool:
+def is_reduced(context: Context, loop: Batches, group: list[Write]) -> bool:
     """Whether a change that is made already replicates this variable, or a call right after the loop does."""
     scopes, tree, target = context.facts.after.scopes, context.facts.tree_of(loop), group[0].target
     statements = (loop, *(tree.statement(w.node) for w in group))
@@ -179,15 +179,40 @@ def _is_reduced(context: Context, loop: Batches, group: list[Write]) -> bool:
 
 
 def _is_handed_to_reduce(context: Context, loop: Batches, target: ast.expr) -> bool:
-    """Whether a call after a loop is handed an object, and makes what it stores into it the same on all ranks: `reduce_meter(losses)`."""
-    run, block = context.facts.after, context.facts.tree_of(loop).block(loop)
-    objs = run.value(target).objs
-    for statement in block[block.index(loop) + 1 :]:
-        calls = [n for n in walk(statement) if isinstance(n, ast.Call) and any(run.scopes.same(a, target) for a in n.args)]
+    """Whether a call after a loop makes what an object holds the same on all ranks: `reduce_meter(losses)`, `confusion.reduce()`."""
+    run, objs = context.facts.after, context.facts.after.value(target).objs
+    for statement in _following(context, loop):
+        calls = [n for n in walk(statement) if isinstance(n, ast.Call) and any(run.scopes.same(a, target) for a in _given(n))]
         stores = [s for s in run.trace.stores if objs & s.receiver.objs and not set(calls).isdisjoint(s.stack)]
+        if not stores and calls and _adds_up_totals(context, objs, calls):
+            return True
         if stores or not isinstance(statement, (ast.Expr, ast.If)):
             return bool(stores) and all(s.value.origins and not context.from_sharded_data(s.value) for s in stores)
     return False
+
+
+def _following(context: Context, loop: Batches) -> Iterator[ast.stmt]:
+    """The statements after a loop in its block, and after the with-statements around it."""
+    tree = context.facts.tree_of(loop)
+    for at in itertools.takewhile(lambda up: up is loop or isinstance(up, ast.With), tree.path(loop)):
+        block = tree.block(at)
+        yield from block[block.index(at) + 1 :]
+
+
+def _given(call: ast.Call) -> tuple[ast.expr, ...]:
+    """The arguments of a call, and the object whose method it calls."""
+    return (*call.args, call.func.value) if isinstance(call.func, ast.Attribute) else (*call.args,)
+
+
+def _adds_up_totals(context: Context, objs: frozenset[Obj], calls: Collection[ast.Call]) -> bool:
+    """Whether some calls add up all totals of a meter over the ranks, each where it is: `dist.all_reduce(self.counts)`."""
+    run, kinds = context.facts.after, [meter(context, o) if isinstance(o, New) else None for o in objs]
+    totals = {name for kind in kinds if kind is not None for name in kind.totals}
+    for call in (c for c in run.calls_of("torch.distributed.all_reduce") if not set(calls).isdisjoint(c.stack)):
+        given, op = (argument(call.node, i, name) for i, name in enumerate(("tensor", "op")))
+        if isinstance(given, ast.Attribute) and op is None and objs & run.value(given.value).objs:
+            totals.discard(given.attr)
+    return not totals and all(kind is not None and not kind.others for kind in kinds)
 
 
 def _uses(context: Context, loop: Batches, group: list[Write], places: frozenset[Place]) -> dict[int, ast.AST]:

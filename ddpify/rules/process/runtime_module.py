@@ -20,30 +20,15 @@ from ddpify.rules.context import NAMES, Context
 
 _USUAL = ("ddp_utils", "ddp_ranks", "distributed_utils")
 _ASKED = {
-    "rank": (
-        "get_rank",
-        'def get_rank():\n    """This process\'s place among the ranks."""\n    return int(os.environ.get("RANK", 0))\n',
-    ),
-    "world_size": (
-        "get_world_size",
-        'def get_world_size():\n    """How many ranks there are."""\n    return dist.get_world_size() if dist.is_initialized() else 1\n',
-    ),
-    "local_rank": (
-        "get_local_rank",
-        "def get_local_rank():\n"
-        '    """This process\'s place among those of its machine."""\n'
-        '    return int(os.environ.get("LOCAL_RANK", 0))\n',
-    ),
-    "device": (
-        "get_device",
-        "def get_device():\n"
-        '    """This rank\'s device."""\n'
-        "    if not torch.cuda.is_available():\n"
-        '        return torch.device("cpu")\n'
-        '    if "LOCAL_RANK" in os.environ:  # the current one may not be chosen yet where a module asks as it is imported\n'
-        '        return torch.device("cuda", int(os.environ["LOCAL_RANK"]))\n'
-        '    return torch.device("cuda", torch.cuda.current_device())\n',
-    ),
+    "rank": '"""This process\'s place among the ranks."""\n    return int(os.environ.get("RANK", 0))\n',
+    "world_size": '"""How many ranks there are."""\n    return dist.get_world_size() if dist.is_initialized() else 1\n',
+    "local_rank": '"""This process\'s place among those of its machine."""\n    return int(os.environ.get("LOCAL_RANK", 0))\n',
+    "device": '"""This rank\'s device."""\n'
+    "    if not torch.cuda.is_available():\n"
+    '        return torch.device("cpu")\n'
+    '    if "LOCAL_RANK" in os.environ:  # the current one may not be chosen yet where a module asks as it is imported\n'
+    '        return torch.device("cuda", int(os.environ["LOCAL_RANK"]))\n'
+    '    return torch.device("cuda", torch.cuda.current_device())\n',
 }
 _ALONE = {  # what a function that asks other ranks does where there are none
     "first_on_node": "yield\n        return",
@@ -187,9 +172,9 @@ def _with_calls(context: Context, text: str, own: bool = True) -> str:
 
 def _called_for(context: Context, text: str, own: bool = True) -> str:
     """The text with names made calls; with `own`, the script's own name for its device may be one of the file's, too."""
-    for key, (function, _) in _ASKED.items():
+    for key in _ASKED:
         if key != "device" or context.own_device is None or not own:
-            text = re.sub(rf"(?<![\w.\"']){context.names[key]}(?!\w|\s*=(?!=)|\()", f"{function}()", text)
+            text = re.sub(rf"(?<![\w.\"']){context.names[key]}(?!\w|\s*=(?!=)|\()", f"{context.names[f'get_{key}']}()", text)
     return text
 
 
@@ -206,9 +191,7 @@ def texts_of(edits: Sequence[Edit]) -> list[str]:
 def _called(context: Context, edits: Sequence[Edit], file: str) -> Iterator[str]:
     """The names of the module that a file's edits use."""
     texts = texts_of(edits)
-    names = [n for n, _ in _ASKED.values()] if file != "__main__" else []
-    if file != "__main__":
-        names += [context.names[key] for key in NAMES if key not in (*_ASKED, "dist", "init_distributed")]
+    names = [context.names[key] for key in NAMES if file != "__main__" and key not in (*_ASKED, "dist", "init_distributed")]
     for name in names:
         if any(re.search(rf"(?<![\w.\"']){name}(?!\w|\s*=(?!=))", text) for text in texts):
             yield name
@@ -227,7 +210,8 @@ def new_file(
     texts = _needed_texts(context, used, functions)
     body = "\n\n".join(texts[key] for key in functions if key in texts)
     body = re.sub(rf"(?<![\w.\"']){context.names['dist']}\.", "dist.", body)  # the entry's other name for it is not needed here
-    asked = [text for function, text in _ASKED.values() if f"{function}(" in body or function in used]
+    functions_asked = {context.names[f"get_{key}"]: text for key, text in _ASKED.items()}
+    asked = [f"def {n}():\n    {text}" for n, text in functions_asked.items() if f"{n}(" in body or n in used]
     code = "\n\n".join([*asked, body] if body else asked)
     lines = [line for line in imports if _is_used(line, code)]
     groups = ["".join(f"{line}\n" for line in lines if ("torch" in line) is third) for third in (False, True)]
