@@ -118,6 +118,14 @@ def test_a_function_of_another_module_that_writes_is_guarded_there(tmp_path: Pat
     assert "total = save(model.module, epoch)" in done.code
 
 
+def test_functions_that_ask_for_the_rank_take_names_that_are_free(tmp_path: Path) -> None:
+    own = "\n\ndef get_rank():\n    return 0\n"
+    done = _convert(tmp_path, SAVE + own, "from local import save", "total = save(model, epoch)")
+    assert done.exit_code == 0, done.findings
+    (local,) = (module for module in done.edited if not module.added)
+    assert "from ddp_utils import rank_of_process" in local.code and "    if rank_of_process() == 0:\n" in local.code and own in local.code
+
+
 def test_a_function_that_is_not_the_projects_is_told_once(tmp_path: Path) -> None:
     (tmp_path / "vendor").mkdir()
     (tmp_path / "vendor" / "other.py").write_text(SAVE)
