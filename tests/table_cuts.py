@@ -1643,3 +1643,47 @@ SCRIPTS |= {
         ("in rows", True, "", "words[:, i : i + 10], words[:, i + 1 : i + 11]"),
     )
 }
+
+SCRIPTS["windows that are drawn, for attention whose mask has as many rows as steps"] = Script(
+    """
+    class Attention(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.steps, self.kinds = nn.Embedding(8, 16), nn.Embedding(12, 16)
+            self.query, self.key, self.value = (nn.Linear(16, 16) for _ in range(3))
+            self.head = nn.Linear(16, 12)
+            self.register_buffer("mask", torch.tril(torch.ones(8, 8)))
+
+        def forward(self, tokens, targets):
+            n, steps = tokens.shape
+            rows = self.kinds(tokens) + self.steps(torch.arange(steps))
+            weights = self.query(rows) @ self.key(rows).transpose(-2, -1) / 4
+            weights = weights.masked_fill(self.mask[:steps, :steps] == 0, float("-inf"))
+            scores = self.head(F.softmax(weights, dim=-1) @ self.value(rows))
+            return scores, F.cross_entropy(scores.view(n * steps, 12), targets.view(n * steps))
+
+
+    numbers = {c: i for i, c in enumerate("abcdefghijkl")}
+    data = torch.tensor([numbers[c] for c in "abcdefghijklabdegh" * 20], dtype=torch.long)
+
+
+    def draw(data):
+        starts = torch.randint(len(data) - 8, (6,))
+        return torch.stack([data[i : i + 8] for i in starts]), torch.stack([data[i + 1 : i + 9] for i in starts])
+
+
+    net = Attention()
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for step in range(12):
+        if step % 6 == 0:
+            rows, kinds = draw(data[300:])
+            _, loss = net(rows, kinds)
+            print("held out", loss.item())
+        rows, kinds = draw(data[:300])
+        _, loss = net(rows, kinds)
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+""",
+    apart=("trajectory",),
+)

@@ -5135,3 +5135,38 @@ SCRIPTS["numbers and a model that are loaded from where they were saved"] = Scri
         "teacher.pt": _saved(torch.nn.Linear(8, 2).double()),
     },
 )
+SCRIPTS["the best of an evaluation, read of a dated folder and compared with the next"] = Script(
+    """
+    from datetime import datetime
+
+    run = os.path.join("runs", datetime.now().strftime("%Y%m%d_%H%M%S"))
+    os.makedirs(run, exist_ok=True)
+    kept = os.path.join(run, "kept.pt")
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    best, since, start = 0.0, 0, 0
+    if os.path.exists(kept):
+        state = torch.load(kept)
+        model.load_state_dict(state["model"])
+        best, start = state["best"], state["epoch"] + 1
+    test_loader = DataLoader(TensorDataset(x, y), batch_size=11, shuffle=True)
+    for epoch in range(start, 4):
+        for data, target in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+            optimizer.zero_grad()
+            F.cross_entropy(model(data), target).backward()
+            optimizer.step()
+        right = 0
+        with torch.no_grad():
+            for data, target in test_loader:
+                right += (model(data).argmax(1) == target).sum().item()
+        if right / 44 > best:
+            best, since = right / 44, 0
+        elif since > 2:
+            break
+        else:
+            since += 1
+        torch.save({"model": model.state_dict(), "best": best, "epoch": epoch}, kept)
+        print("best", best)
+""",
+    same=("best",),
+)

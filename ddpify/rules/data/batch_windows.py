@@ -9,6 +9,7 @@ from ddpify.facts import batch_source, manual_batches
 from ddpify.facts.manual_batches import parts_of
 from ddpify.facts.model import Call, Class, Func, Lit, New, Obj, Part, Tup, Value, join, paths_of
 from ddpify.facts.origins import Origin
+from ddpify.facts.runs import Run
 from ddpify.facts.tree import Tree, arguments, last_name, same, structure, walk
 from ddpify.placement.rows import ALIGNED
 from ddpify.rules.context import Context
@@ -84,8 +85,8 @@ def _beside_constants(context: Context, trained: list[New]) -> tuple[str, str] |
     run, drawn = context.facts.after, {o for o in trained if o.path == batch_source.DRAW}
     for node in run.trace.values if drawn else ():
         operands = list(map(run.value, _combined(node)))
-        rows = any(v.scale == "sample" and not v.batches().isdisjoint(drawn) for v in operands)
-        if rows and any(_is_table(v) for v in operands):
+        rows = [v for v in operands if v.scale == "sample" and not v.batches().isdisjoint(drawn)]
+        if rows and any(_is_table(v) and not all(_is_for_each(run, v, r) for r in rows) for v in operands):
             text = ast.unparse(node)
             return f"`{text}` combines what is drawn with other data that may have as many rows, and that every rank has all of", RECIPE
     return None
@@ -104,6 +105,14 @@ def _is_table(value: Value) -> bool:
     """Whether a value is a constant of several rows, for all that is known."""
     tensor = value.shape is not None and value.shape.ndim != 1 and not value.shape.front and not value.objs
     return tensor and value.scale is None and not any(map(value.of_kind, ("parameters", "weight", "forward", "batch")))
+
+
+def _is_for_each(run: Run, table: Value, rows: Value) -> bool:
+    """Whether a constant has so few dimensions that it meets each sample by itself: a mask of (time, time) for (samples, time, time)."""
+    if table.shape is None or rows.shape is None or table.shape.ndim is None or not rows.shape.sure:
+        return False
+    least, base = table.shape.ndim + rows.shape.axis + 1 - rows.shape.dims, rows.shape.base
+    return least <= 0 if base is None else run.interpreter.claims.has(base, least)
 
 
 def _slices(context: Context, trained: list[New]) -> tuple[str, str] | None:

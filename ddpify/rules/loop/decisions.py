@@ -236,7 +236,7 @@ def _same_branch(context: Context, node: ast.If | ast.While, test: Value) -> Cha
         return context.manual(CODE, node, why, fix)
     if functions := unknown.names(context, test):
         return _agreed(context, node, unknown.followed(functions), level=Safety.NOTE)
-    if not local or not (context.from_sharded_data(test) or test.of_kind("decided")):
+    if not local or not (context.from_sharded_data(test) or context.chosen_by_own_batch(test)):
         return _agreed(
             context,
             node,
