@@ -1002,3 +1002,30 @@ SCRIPTS |= {
         ("where something is divided by it", "right += (scores.argmax(1) == kinds).sum().item()\n            print(right / seen)", ()),
     )
 }
+
+_SHARE = """
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+    for epoch in range(2):
+        right = 0
+        for rows, kinds in loader:
+            scores = net(rows)
+            loss = F.cross_entropy(scores, kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+            right += {right}
+        share = right / len(loader.dataset)
+        print("share", share.item())
+"""
+SCRIPTS |= {
+    f"hits that stay a tensor, divided by the length of the data, {title}": Script(
+        _SHARE.replace("{right}", right), same=("share",), rows=43, apart=("trajectory",)
+    )
+    for title, right in {
+        "of rows that are compared": "(scores.argmax(1) < 2).sum()",
+        "of the places of the largest": "torch.sum(torch.max(scores, 1)[1] == scores.argmax(1))",
+        "of rounded scores": "torch.isfinite(torch.sigmoid(scores[:, 0])).float().sum()",
+    }.items()
+}

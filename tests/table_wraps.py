@@ -2334,3 +2334,33 @@ SCRIPTS |= {
     )
     for title, before in {"after the training": "", "before it, too": 'print("told", bells.ring(trainer, "told"))\n'}.items()
 }
+SCRIPTS["models of a list that are saved whole, copied and evaluated by their places"] = Script(
+    """
+    import copy
+
+    nets, optimizers = [], []
+    for width in (4, 6):
+        nets.append(nn.Sequential(nn.Linear(8, width), nn.Tanh(), nn.Linear(width, 2)))
+        optimizers.append(torch.optim.SGD(nets[-1].parameters(), lr=0.1))
+
+
+    def score(net):
+        with torch.no_grad():
+            return F.cross_entropy(net(x), y).item()
+
+
+    for i in range(2):
+        model = nets[i]
+        for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4):
+            optimizers[i].zero_grad()
+            F.cross_entropy(model(rows), kinds).backward()
+            optimizers[i].step()
+    print("scores", score(nets[0]), score(nets[1]))
+    kept = copy.deepcopy(nets[1])
+    torch.save(kept.state_dict(), "kept.pt")
+    for i in range(2):
+        torch.save({"weights": nets[i].state_dict()}, f"weights{i}.pt")
+        torch.save(nets[i], f"net{i}.pt")
+""",
+    same=("scores",),
+)

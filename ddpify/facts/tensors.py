@@ -364,7 +364,7 @@ def _sliced(base: Hashable | None) -> Hashable | None:
 
 def _still_of(name: str, origins: frozenset[Origin]) -> frozenset[Origin]:
     origins = without(origins, *_LEFT_BEHIND[name]) if name in _LEFT_BEHIND else origins
-    return ungraded(origins) if name in _UNGRADED else origins
+    return ungraded(without(origins, "forward", "graded")) if name in _UNGRADED else origins
 
 
 def _is_starred(nodes: Iterable[ast.expr]) -> bool:

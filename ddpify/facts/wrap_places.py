@@ -110,7 +110,7 @@ def _passed(facts: Facts) -> Iterator[tuple[ast.expr, ast.Call]]:
             continue
         for arg in arguments(node):
             value = run.value(arg)
-            if not isinstance(arg, (ast.Name, ast.Attribute)) or not facts.wrapped(value):
+            if not isinstance(arg, (ast.Name, ast.Attribute, ast.Subscript)) or not facts.wrapped(value):
                 continue
             if not any(store.value.objs & value.objs and node in store.stack for store in run.trace.stores):
                 yield arg, node
