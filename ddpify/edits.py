@@ -155,7 +155,8 @@ class Under:
     """Put the statement `node` into a block `header:` (such as `if rank == 0`); neighbours under the same header share one block.
 
     With `holes`, expressions inside `node`, `header` is a template, filled as that of `InsertBefore`, and the block is shared with none.
-    `along` says that what other edits insert before the statement goes into the block, too, but for what they put first.
+    `along` says that what other edits insert before the statement goes into the block, too, but for what they put first. `inner` says that
+    a `with` goes inside of another edit's `with`: `with outer(), inner()`.
     """
 
     node: ast.stmt
@@ -163,6 +164,7 @@ class Under:
     holes: tuple[ast.expr, ...] = ()
     binds: tuple[FreshName, ...] = ()
     along: bool = False
+    inner: bool = False
 
 
 @dataclass(frozen=True, eq=False)

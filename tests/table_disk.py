@@ -784,3 +784,46 @@ class Listed(Dataset):
         ("another program", 'subprocess.call(["sh", "-c", "sleep 1; sort -n part*.txt > " + merged])'),
     )
 }
+PAIRS = """\
+import random
+
+from torch.utils.data import DataLoader, Dataset
+from torchvision import datasets
+
+
+class Drawn(Dataset):
+    def __init__(self, waves):
+        self.waves = waves
+        self.places = [random.randrange(44) for _ in range(40)]
+
+    def __len__(self):
+        return 40
+
+    def __getitem__(self, i):
+        return self.waves[self.places[i]]
+
+
+def loader_of(size):
+    waves = datasets.MNIST("waves", download=True)
+    return DataLoader(Drawn(waves), batch_size=size, shuffle=True)
+"""
+SCRIPTS["rows that are drawn for each epoch of what is downloaded then"] = Script(
+    """
+    import random
+
+    from pairs import loader_of
+
+    random.seed(0)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        loader = loader_of(4)
+        for rows, kinds in loader:
+            loss = F.cross_entropy(model(rows), kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """,
+    files={"pairs.py": PAIRS},
+    stand_ins=TORCHVISION,
+)

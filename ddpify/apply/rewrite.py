@@ -104,6 +104,7 @@ class _Place:
     after: list[cst.Module] = field(default_factory=list)
     inside: list[cst.Module] = field(default_factory=list)
     header: str = ""
+    inner: bool = False
     block: Any = None
     filled: _Step | None = None
     along: bool = False
@@ -297,11 +298,10 @@ class _Rewriter(cst.CSTTransformer):
             last.closes.append(edit)
         else:
             header = edit.header.rstrip(": ").format(*_hole_names(edit.holes)) if edit.holes else edit.header.rstrip(": ")
-            _require(place.header in ("", header))
-            place.header = header
-            place.block = self._block(header)
+            place.header = _both(place.header, place.inner, header, edit.inner)
+            place.block = self._block(place.header)
             place.filled = step if edit.holes else None
-            place.along = edit.along
+            place.along, place.inner = place.along or edit.along, edit.inner
 
     def _block(self, header: str) -> Any:
         if header not in self.known.blocks:
@@ -765,6 +765,15 @@ class _Fill(cst.CSTTransformer):
         if isinstance(parent, cst.BooleanOperation) and type(getattr(value, "operator", None)) is type(parent.operator):
             return value  # `a and (b and c)` is `a and b and c`
         return _fit(value, type(parent))
+
+
+def _both(one: str, inside: bool, other: str, inner: bool) -> str:
+    """The header of a block for two edits, of which one is to be inside of the other."""
+    if one in ("", other):
+        return other
+    _require(inside != inner and one.startswith("with ") and other.startswith("with "))
+    outer, last = (other, one) if inside else (one, other)
+    return f"{outer}, {last.removeprefix('with ')}"
 
 
 def _check_losses(steps: Sequence[_Step]) -> None:

@@ -162,7 +162,7 @@ def _guard(context: Context, download: _Download, done: set[ast.stmt]) -> Iterat
         done.add(statement)
         if _goes_under(context, download, statement):
             shown = context.tree.shown if download.callers else download.tree.shown
-            yield Change(CODE, _WHY, shown, statement, (Under(statement, header),), needs=("first_on_node",))
+            yield Change(CODE, _WHY, shown, statement, (Under(statement, header, inner=True),), needs=("first_on_node",))
         else:
             yield context.manual(CODE, download.node, _AT_ONCE, f"move it into a statement of its own under `{header}:`")
 

@@ -183,7 +183,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     shown, names, done = context.tree.shown, context.names, preparation(context)
     for statement in done.once_per_node:
         why = "one rank of each node prepares the files while the others wait, and then find them"
-        guard = Under(statement, f"with {names['first_on_node']}()", along=True)  # with the data set of a loader
+        guard = Under(statement, f"with {names['first_on_node']}()", along=True, inner=True)  # with the data set of a loader
         yield Change(CODE, why, shown, statement, (guard,), needs=("first_on_node",))
     for statement in done.alone:
         why = "one rank of each node prepares the files while the others wait; otherwise all would write the same files"
