@@ -1644,21 +1644,20 @@ SCRIPTS |= {
     )
 }
 
-SCRIPTS["windows that are drawn, for attention whose mask has as many rows as steps"] = Script(
-    """
+_ATTENDED = """
     class Attention(nn.Module):
         def __init__(self):
             super().__init__()
             self.steps, self.kinds = nn.Embedding(8, 16), nn.Embedding(12, 16)
             self.query, self.key, self.value = (nn.Linear(16, 16) for _ in range(3))
             self.head = nn.Linear(16, 12)
-            self.register_buffer("mask", torch.tril(torch.ones(8, 8)))
+            self.register_buffer("mask", torch.tril(torch.ones(8, 8)){view})
 
         def forward(self, tokens, targets):
             n, steps = tokens.shape
             rows = self.kinds(tokens) + self.steps(torch.arange(steps))
             weights = self.query(rows) @ self.key(rows).transpose(-2, -1) / 4
-            weights = weights.masked_fill(self.mask[:steps, :steps] == 0, float("-inf"))
+            weights = weights.masked_fill(self.mask[{cut}] == 0, float("-inf"))
             scores = self.head(F.softmax(weights, dim=-1) @ self.value(rows))
             return scores, F.cross_entropy(scores.view(n * steps, 12), targets.view(n * steps))
 
@@ -1684,6 +1683,15 @@ SCRIPTS["windows that are drawn, for attention whose mask has as many rows as st
         sgd.zero_grad()
         loss.backward()
         sgd.step()
-""",
-    apart=("trajectory",),
-)
+"""
+SCRIPTS |= {
+    f"windows that are drawn, for attention whose mask {title}": Script(
+        _ATTENDED.replace("{view}", view).replace("{cut}", cut), apart=("trajectory", "values")
+    )
+    for title, view, cut in (
+        ("has as many rows as steps", "", ":steps, :steps"),
+        ("has one entry for all samples", ".view(1, 8, 8)", ":, :steps, :steps"),
+        ("has one more dimension", ".unsqueeze(0)", ":, :steps, :steps"),
+        ("gets one more dimension", "", "None, :steps, :steps"),
+    )
+}

@@ -46,7 +46,8 @@ def _of_constant(x: Argument, entries: Sequence[Argument]) -> Result:
     if x.shape is None or x.shape.base is not None or not all(n is None or n is ... or isinstance(n, (int, slice)) for n in literals):
         return Result()
     more = sum(n is None for n in literals) - sum(type(n) is int for n in literals) - max(len(lists) - 1, 0)
-    return Result(None, x.shape.resized(more))
+    front = entries[0].literal is None or (x.shape.front and entries[0].literal == slice(None))
+    return Result(None, x.shape.resized(more)._replace(front=front))
 
 
 def _one_for_each_sample(x: Argument, others: Sequence[Argument]) -> Result:

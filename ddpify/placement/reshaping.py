@@ -66,7 +66,7 @@ def unsqueeze(use: Use) -> Result:
     """With one more dimension, of one entry."""
     x, dim = use.get(0, "input"), use.get(1, "dim", "axis").literal
     if x.scale not in ROWS:
-        shape = x.shape.resized(1) if x.shape is not None else None
+        shape = x.shape.resized(1)._replace(front=dim == 0) if x.shape is not None else None
         return Result(x.scale, shape)
     shape = shape_of(x)
     if dim == -1:
@@ -230,7 +230,7 @@ def _constant_reshaped(x: Argument, sizes: Sequence[Argument]) -> Result:
         return NO_CLAIM
     plain = x.scale is None and all(s.items is None and s.shape is None for s in sizes)
     known = len(sizes) > 1 or (len(sizes) == 1 and sizes[0].literal == -1)
-    return Result(x.scale, Shape(None, len(sizes)) if plain and known else None)
+    return Result(x.scale, Shape(None, len(sizes), front=len(sizes) > 1 and sizes[0].literal == 1) if plain and known else None)
 
 
 def _counts(sizes: Sequence[Argument]) -> list[int]:
