@@ -1695,3 +1695,31 @@ SCRIPTS |= {
         ("gets one more dimension", "", "None, :steps, :steps"),
     )
 }
+
+_OF_GENERATOR = """
+    numbers = torch.Generator().manual_seed(3)
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+
+
+    def draw(rows, kinds, generator=None):
+        chosen = torch.randint(len(rows), (6,), generator=generator)
+        return rows[chosen], kinds[chosen]
+
+
+    for step in range(12):
+{held}        rows, kinds = draw(x, y, numbers)
+        loss = F.cross_entropy(net(rows), kinds)
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+"""
+_HELD_OUT = """        if step % 4 == 0:
+            rows, kinds = draw(x[30:], y[30:], numbers)
+            with torch.no_grad():
+                print("held out", F.cross_entropy(net(rows), kinds).item())
+"""
+SCRIPTS |= {
+    f"batches that a generator of the script's own draws, {title}": Script(_OF_GENERATOR.replace("{held}", held), same=same)
+    for title, held, same in (("for the training alone", "", ()), ("for an evaluation, too", _HELD_OUT, ("held out",)))
+}

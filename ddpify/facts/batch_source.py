@@ -36,10 +36,11 @@ class BatchSource:
     `examples` goes through the batches of an iterator of torchtext, with the `layouts` of its fields by their names ("": of any); of
     `own_examples` a rank has its rows already. `rows` slices, `parts` splits, `draw` draws;
     `columns` and `lines` lay a sequence out as a batch that is read through time, down its rows or along its columns; `state` is made for
-    so many samples, such as a hidden state.
+    so many samples, such as a hidden state. `alike` says that a generator which the script hands over draws: on all ranks the same.
     """
 
     kind: str
     node: ast.expr
     size: ast.expr | None
     layouts: tuple[tuple[str, Layout], ...] = ()
+    alike: bool = False

@@ -354,15 +354,15 @@ def parts_of(nodes: Iterable[ast.expr]) -> list[ast.expr]:
 
 
 def _draw(run: Run, node: ast.Call) -> BatchSource | None:
-    """A draw of B samples at each step, from no generator of its own: `torch.randn(B, 100)`, `torch.empty(B, 100).uniform_()`."""
+    """A draw of B samples at each step: `torch.randn(B, 100)`, `torch.empty(B, 100).uniform_()`."""
     paths = run.value(node.func).paths() & _SIZES.keys()
     size = _size(node, _SIZES[min(paths)]) if paths else _filled_size(run, node) or _sampled_size(run, node)
-    if size is None or measures(size) or is_number(size, 1) or any(k.arg == "generator" for k in node.keywords) or not _looped(run, node):
+    if size is None or measures(size) or is_number(size, 1) or not _looped(run, node):
         return None
     if all(map(_of_one_sample, run.calls(node))):
         return None
-    value = run.value(size)
-    return BatchSource("draw", node, size) if not value.batches() and value.scale is None else None
+    value, alike = run.value(size), any(k.arg == "generator" for k in node.keywords)
+    return BatchSource("draw", node, size, alike=alike) if not value.batches() and value.scale is None else None
 
 
 def _filled_size(run: Run, node: ast.Call) -> ast.expr | None:

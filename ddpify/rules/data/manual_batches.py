@@ -104,6 +104,7 @@ class _Maker:
     def change(self, at: ast.AST, edit: Edit, need: str) -> Change:
         """The change by which each rank takes its share of the batches."""
         drawn, whole = self.trained[0].path == batch_source.DRAW, self.context.once(_leaves_out_short_ones)
+        drawn = drawn and not self.source.alike
         why = _SEQUENCES if self.source.kind in SIDE_BY_SIDE else _DRAWN if drawn else _WHOLE if whole else _PADDED
         needs = (need, "rows_of_rank:whole") if why == _WHOLE else (need,)
         return Change(CODE, why, self.context.tree.shown, at, (edit,), (), Safety.NOTE, discharges=self.obligations, needs=needs)
@@ -192,7 +193,7 @@ def _share_where_received(maker: _Maker, placed: set[ast.AST]) -> Iterator[Chang
 def _edit(context: Context, node: ast.AST) -> tuple[Edit, str]:
     """The edit of an expression that makes batches, and what it needs."""
     source, names, tree = context.facts.batch_sources[node], context.names, context.facts.tree_of(node)
-    if source.kind == "draw":
+    if source.kind == "draw" and not source.alike:
         assert source.size is not None
         return Replace(source.size, f"{names['per_rank']}({{0}})", (source.size,)), "per_rank"
     if source.kind == "columns":
