@@ -55,6 +55,11 @@ class Run:
         return Definitions(self.interpreter.record, self.scopes, self.memory)
 
     @cached_property
+    def owned(self) -> dict[New, frozenset[Obj]]:
+        """The modules and the single parameters that optimizers were given, once somebody has asked for them."""
+        return {}
+
+    @cached_property
     def scopes(self) -> Scopes:
         """To what the names of the project belong."""
         project = self.interpreter.project

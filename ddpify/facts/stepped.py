@@ -19,8 +19,11 @@ def optimizers_of(facts: Facts, model: TrainedModel) -> set[New]:
 
 def owners(facts: Facts, optimizer: New) -> frozenset[Obj]:
     """The modules and the single parameters that an optimizer was given."""
-    parameters = optimizer_parameters(facts, optimizer)
-    return facts.before.parameters(parameters) | facts.before.single_parameters(parameters)
+    known = facts.before.owned
+    if optimizer not in known:
+        parameters = optimizer_parameters(facts, optimizer)
+        known[optimizer] = facts.before.parameters(parameters) | facts.before.single_parameters(parameters)
+    return known[optimizer]
 
 
 def steps_next(facts: Facts, run: Run, backward: Call, optimizer: New, steps: Iterable[Call]) -> bool:
