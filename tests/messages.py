@@ -108,6 +108,14 @@ PRECISION = {
         "for x in loader:\n    model(x).mean().backward()\n    optimizer.step()\n"
         "    seen += torch.ones(len(x)).sum().item()\n    share = seen / len(loader.dataset)\n    print(share)\n",
     ),
+    "a comprehension that trains, and gathers the largest numbers of batches": whole(
+        HEAD
+        + SET_UP
+        + "def update(x, y):\n    scores = model(x)\n    optimizer.zero_grad()\n    nn.functional.mse_loss(scores, y).backward()\n"
+        + "    optimizer.step()\n    return scores.max().item()\n\n\n"
+        + "for epoch in range(9):\n    print([update(x, y) for x, y in loader])\n",
+        whole_batches="never",
+    ),
     "a backward call of an object from a library": whole(
         "import engines\n"
         + HEAD

@@ -522,3 +522,31 @@ SCRIPTS: dict[str, Script] = on_three(
     },
     rows=42,
 )
+
+_GROUPS = """
+    def groups(batches, size):
+        group = []
+        for batch in batches:
+            group.append(batch)
+            if len(group) == size:
+                yield group
+                group = []
+        if group:
+            yield group
+
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+    for epoch in range(4):
+        {around}
+            sgd.zero_grad()
+            for rows, kinds in group:
+                (F.cross_entropy(net(rows), kinds) / len(group)).backward()
+            sgd.step()
+"""
+_DRAWN = """batches = iter(loader)
+        while group := list(itertools.islice(batches, 3)):"""
+SCRIPTS |= {
+    "batches in groups of a generator, which the losses are divided by": Script(_GROUPS.format(around="for group in groups(loader, 3):")),
+    "batches of an iterator in groups, which the losses are divided by": Script("    import itertools\n" + _GROUPS.format(around=_DRAWN)),
+}

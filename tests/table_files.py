@@ -5170,3 +5170,59 @@ SCRIPTS["the best of an evaluation, read of a dated folder and compared with the
 """,
     same=("best",),
 )
+
+_NEWEST = """
+    import glob
+
+    class Checkpoints:
+        def newest(self):
+            found = sorted(glob.glob("saved/*.pt"))
+            return found[-1] if found else None
+
+        def save(self, epoch):
+            torch.save({"net": net.state_dict(), "epoch": epoch}, f"saved/{epoch}.pt")
+
+        def load(self):
+            if self.newest() is None:
+                return -1
+            state = torch.load(self.newest())
+            net.load_state_dict(state["net"])
+            return state["epoch"]
+
+    os.makedirs("saved", exist_ok=True)
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+    checkpoints = Checkpoints()
+    for epoch in range(checkpoints.load() + 1, 3):
+        for rows, kinds in loader:
+            sgd.zero_grad()
+            F.cross_entropy(net(rows), kinds).backward()
+            sgd.step()
+        checkpoints.save(epoch)
+    print("newest", checkpoints.newest(), checkpoints.load())
+"""
+_RENAMED = """
+    from pathlib import Path
+
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+    for epoch in range(3):
+        for rows, kinds in loader:
+            sgd.zero_grad()
+            F.cross_entropy(net(rows), kinds).backward()
+            sgd.step()
+        torch.save(net.state_dict(), Path("last.tmp"))
+        Path("last.tmp").{move}(Path("last.pt"))
+    net.load_state_dict(torch.load(Path("last.pt")))
+    with torch.no_grad():
+        print("loss", f"{F.cross_entropy(net(x), y):.6f}")
+"""
+SCRIPTS |= {
+    "the newest file, which a line of output asks for beside what all ranks do": Script(_NEWEST, same=("newest",)),
+    **{
+        f"a path that is changed by {move} and read": Script(_RENAMED.replace("{move}", move), same=("loss",))
+        for move in ("rename", "replace")
+    },
+}

@@ -1029,3 +1029,27 @@ SCRIPTS |= {
         "of rounded scores": "torch.isfinite(torch.sigmoid(scores[:, 0])).float().sum()",
     }.items()
 }
+_GATHERED = """
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle={shuffle})
+
+    def step(rows, kinds):
+        scores = net(rows)
+        loss = F.cross_entropy(scores, kinds)
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+        return loss.item(), (scores.argmax(1) == kinds).sum().item()
+
+    for epoch in range(3):
+        {gathered}
+"""
+_FIRST = 'print("result", sum(step(*batch)[0] for batch in loader) / len(loader))'
+_PAIRS = """done = [step(rows, kinds) for i, (rows, kinds) in enumerate(loader)]
+        print("result", sum(pair[0] for pair in done) / len(done), sum(pair[1] for pair in done) / len(y))"""
+SCRIPTS |= {
+    f"steps in a comprehension that {what}, {order}": Script(_GATHERED.format(gathered=gathered, shuffle=shuffle), same=("result",))
+    for what, gathered in {"adds their losses up": _FIRST, "gives pairs of numbers": _PAIRS}.items()
+    for order, shuffle in {"in order": False, "shuffled": True}.items()
+}

@@ -928,3 +928,45 @@ SCRIPTS |= {
         "by name": "np.random.choice(10, size=(rows.size(0),), p=np.full(10, 0.1))",
     }.items()
 }
+
+_TRIALS = """
+    import numpy as np
+
+    np.random.seed(0)
+    for trial in range(3):
+        rate = 10 ** np.random.uniform(-2, -1)
+        net = nn.Linear(8, 2)
+        with torch.no_grad():
+            net.weight.fill_(0.1)
+            net.bias.fill_(0.1)
+        sgd = torch.optim.SGD(net.parameters(), {rate}, momentum=0.5)
+        loader = DataLoader(TensorDataset(x, y), batch_size=8)
+        for epoch in range(2):
+            for rows, kinds in loader:
+                sgd.zero_grad()
+                F.cross_entropy(net(rows), kinds).backward()
+                sgd.step()
+        print("rate", f"{rate:.6f}")
+"""
+_EITHER = """
+    import random
+
+    random.seed(0)
+    net, other = nn.Linear(8, 2), nn.Linear(8, 2)
+    sgd = torch.optim.SGD([*net.parameters(), *other.parameters()], lr=0.1)
+    loader = DataLoader(TensorDataset(x, y), batch_size=8)
+    for epoch in range(3):
+        for rows, kinds in loader:
+            if random.random() > 0.5:
+                loss = F.cross_entropy(net(rows), kinds)
+            else:
+                loss = F.cross_entropy(net(rows) + other(rows), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+"""
+SCRIPTS |= {
+    "a learning rate that is drawn for each trial": Script(_TRIALS.replace("{rate}", "lr=rate"), same=("rate",)),
+    "a learning rate that is drawn for each trial, by its place": Script(_TRIALS.replace("{rate}", "rate"), same=("rate",)),
+    "a draw that chooses which networks run": Script(_EITHER),
+}

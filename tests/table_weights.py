@@ -135,3 +135,24 @@ SCRIPTS: dict[str, Script] = {
         told=("DDP201", "DDP402"),
     ),
 }
+
+_CENTRES = """
+    net = nn.Linear(8, 8)
+    {made}
+    sgd = torch.optim.SGD([{"params": net.parameters()}, {"params": [centres], "lr": 0.5}], lr=0.1)
+    loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+    for epoch in range(3):
+        for rows, kinds in loader:
+            loss = torch.cdist(net(rows), centres).min(1)[0].mean()
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+"""
+SCRIPTS |= {
+    f"rows of the data that are trained beside a network, {how}": Script(_CENTRES.replace("{made}", made))
+    for how, made in {
+        "by a flag that is given": "centres = x[:3].clone().requires_grad_(True)",
+        "by a flag that is named": "centres = x.mean(0, keepdim=True).requires_grad_(requires_grad=True)",
+        "in place": "centres = x[:3].clone()\n    centres.requires_grad_(True)",
+    }.items()
+}

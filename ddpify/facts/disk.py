@@ -75,6 +75,9 @@ def touches(call: Call) -> Iterator[Touch]:
             yield Touch("write" if effects.writes(call) else "read", call, function.value)
         elif function.attr in files.OF_PATHS:
             yield Touch(files.OF_PATHS[function.attr], call, function.value)
+        elif function.attr in files.MOVING and effects.of_path(call):
+            yield Touch("remove", call, function.value)
+            yield from _argument_touch(call, "write", 0, "target")
         elif function.attr in files.WRITTEN_TO_PATHS | files.RENDERED:
             yield from _argument_touch(call, "write", 0, next((k for k in files.WRITTEN_BY if k in call.keywords), ""))
         elif effects.saves_itself(call):

@@ -9,6 +9,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
+from ddpify.facts import exceptions, library
 from ddpify.facts.collect import Facts
 from ddpify.facts.fetched import fetches
 from ddpify.facts.library import clips, files
@@ -92,7 +93,7 @@ def _effect_of_name(call: Call) -> rows.Effect | None:
         return "print"
     literal = any(isinstance(o, Lit) for o in call.receiver.objs)
     compiled = method == "save" and any(isinstance(o, Method) and isinstance(o.of, New) and o.of.cls is not None for o in call.func.objs)
-    moved = method in ("rename", "replace", "rmdir") and any(p.startswith("pathlib.") for p in call.receiver.kinds())
+    moved = method in files.MOVING and of_path(call)
     named = method != "dump" or _is_text(call)  # numpy's arrays, not what shows or logs something
     rendered = method in files.RENDERED and bool(call.args or call.keywords.keys() & set(files.WRITTEN_BY))
     writes_itself = (rendered or (method in rows.WRITING_METHODS and named)) and not known and not literal
@@ -214,6 +215,11 @@ def opens_path(call: Call) -> bool:
     return mode is None or (isinstance(mode, ast.Constant) and isinstance(mode.value, str) and _MODES.fullmatch(mode.value) is not None)
 
 
+def of_path(call: Call) -> bool:
+    """Whether a call is a method of a path, and not one of its name's in a text."""
+    return any(p.startswith("pathlib.") for p in call.receiver.kinds())
+
+
 def opened(path: str, node: ast.AST) -> str:
     """Whether a call opens a file of a library's own to "make" or to "change" it; a mode that is not written out counts as reading."""
     opening = rows.STORES.get(path)
@@ -330,7 +336,7 @@ class Effects:
             self._with_side_effects[key] = (
                 any(self._call_has_side_effects(c, node, samples) for c in calls)
                 or any(self._changes(s.receiver, s.node, node) for s in self.stores_under.get(node, ()))
-                or any(self._binds_global_that_is_read(f) for f in self._functions(calls))
+                or any(self._binds_global_that_is_read(f) or exceptions.leaves(self.facts, f) for f in self._functions(calls))
             )
         return self._with_side_effects[key]
 
@@ -354,6 +360,8 @@ class Effects:
     def _call_has_side_effects(self, call: Call, root: ast.AST, samples: bool = False) -> bool:
         paths, run = call.func.paths(), self.facts.after
         drawn = any(_draws_or_communicates(p) for p in paths if not samples or p.startswith("torch.distributed."))
+        if paths & library.NO_RETURN and exceptions.exits(call.node):
+            return True
         if paths & {"next", "input"} or drawn or self._draws_batches(call, root) or fetches(call):
             return True
         if any(clips(p) or (p.endswith("_") and not p.endswith("__")) for p in paths):  # in place, by torch's names

@@ -113,6 +113,8 @@ def length(use: Use) -> Value:
     origins = without(value.origins, "random", "drawn", *(["index"] if listed else []))  # those of what is in it, not of how much there is
     if grown := [v for o in value.objs if _within((v := use.run.memory.get((o, SIZE), NOTHING)), use.run.loops)]:
         return Value(frozenset(), origins | lengths | without(origins_of(grown), "index"), "other")
+    if value.scale == "sample" and _has_one_a_step(use, value):
+        return Value(frozenset(), lengths | without(origins, "batch", "kept"))
     if value.scale == "chosen" or (value.scale == "sample" and value.objs and value.of_kind("decided")):  # some of the samples
         return Value(frozenset(), origins | lengths, "sum")
     if value.scale == "other" and not value.objs:
@@ -124,6 +126,16 @@ def length(use: Use) -> Value:
 def _within(size: Value, loops: Sequence[Loop]) -> bool:
     """Whether a loop is running whose batches say how many elements a container has."""
     return not size.of_kind("index").isdisjoint(loop.node for loop in loops)
+
+
+def _has_one_a_step(use: Use, value: Value) -> bool:
+    """Whether a list that began empty got one entry at a time, such as a batch of each step, whatever is in it."""
+    lists = value.instances()
+    if not lists or lists < value.objs or not all(isinstance(o.node, ast.List) and not o.node.elts for o in lists):
+        return False
+    memory = use.run.memory
+    entries = [memory.get((o, "[]"), NOTHING) for o in lists]
+    return not any((o, SIZE) in memory for o in lists) and not any(e.of_kind("decided") for e in entries)
 
 
 def _is_same_on_all_ranks(use: Use, value: Value) -> bool:

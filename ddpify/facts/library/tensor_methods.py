@@ -76,7 +76,8 @@ def _trained(use: Use) -> Value | None:
     """`x.requires_grad_()`: a weight, unless it is a batch, or is made anew with one entry for each sample of one."""
     if use.event.now.of_kind("batch") or use.event.now.of_kind("parameters") or use.event.now.scale in ROWS:
         return None
-    return use.event.now if use.args else use.event.now | flow.weight(use.run, use.node)
+    frozen = flow.is_literal(use.argument(0, "requires_grad"), False)
+    return use.event.now if frozen else use.event.now | flow.weight(use.run, use.node)
 
 
 def _counted(use: Use) -> Value | None:

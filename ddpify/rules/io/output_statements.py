@@ -12,7 +12,7 @@ from ddpify.facts.runs import Run
 from ddpify.facts.tree import calls_in, inside, names_in, names_stored, walk
 from ddpify.records import dataclass
 from ddpify.rules.context import Context
-from ddpify.rules.io.all_rank_calls import Required
+from ddpify.rules.io.all_rank_calls import Required, chain
 
 OPENS = effects.OPENS | effects.HANDLERS
 """What opens a file for writing."""
@@ -67,8 +67,18 @@ class Guards:
         """Whether a place of the entry is, or will be, run by rank 0 alone."""
         if not isinstance(node, ast.Module):
             statement = self.context.tree.statement(node)
-            return self.guarded(node) or any(self.only_outputs(s) for s in self.context.tree.path(statement))
+            outputs = any(self.only_outputs(s) for s in self.context.tree.path(statement))
+            return outputs or self.guarded(node) or self._stays_in_output(statement, node)
         return False
+
+    def _stays_in_output(self, statement: ast.stmt, node: ast.AST) -> bool:
+        """Whether a part of a line of output is still in it once what all ranks must do is taken out."""
+        top = self.top(statement)
+        if not isinstance(statement, ast.Expr) or not isinstance(top, ast.Call) or not self.is_output_statement(statement):
+            return False
+        parts = self.required.parts(top, top)
+        taken = (n for p in parts for n in walk(chain(self.context, p.node, top)))
+        return bool(parts) and not any(p.stuck for p in parts) and node not in set(taken)
 
     def _rank_test(self, test: ast.expr) -> bool:
         """Whether a condition holds on rank 0 alone: `rank == 0`, or what the script computes from its rank."""

@@ -243,6 +243,8 @@ def _after_reads(context: Context, files: _Files, placed: Mapping[ast.stmt, list
         asked = _tests_above(context, read, where).intersection(_asked_in_turn(context, files, read))
         if asked or isinstance(where, ast.Return) or _lazily(context, where, read) or in_turns(context, where) != [where]:
             continue
+        if _also_by_one(context, where):
+            continue
         if same_on_all_ranks(context, read.call.tests):
             done[where] = read.call.order + 1
             edit = InsertAfter(where, f"{context.names['dist']}.barrier()")
@@ -427,7 +429,7 @@ def _existence_checks(context: Context, files: _Files, touch: Touch) -> Iterator
     same = [t for t in files.touched if t.kind in ("read", "write") and disk.may_be_one(paths.of(t), paths.of(touch))]
     written = [t for t in same if t in files.alone and touch.call.order < t.call.order < trained]
     read = any(disk.one_format(w, r) for w in written for r in same if r.kind == "read")
-    if not isinstance(statement, ast.Assign) or not read or _barrier_beside(context, statement, 1):
+    if not isinstance(statement, ast.Assign) or not read or _barrier_beside(context, statement, 1) or _also_by_one(context, statement):
         return
     if _by_all(context, touch) and same_on_all_ranks(context, touch.call.tests):
         edit = InsertAfter(statement, f"{context.names['dist']}.barrier()")
@@ -438,7 +440,7 @@ def _barrier(context: Context, files: _Files, touch: Touch, where: ast.stmt, bef
     """The barrier before a statement, where all ranks pass it; what they ask of files on the way there, they ask rank 0."""
     asked = _asked_in_turn(context, files, touch)
     alike = same_on_all_ranks(context, touch.call.tests) and all(isinstance(n, ast.Call) and context.facts.is_edited(n) for n in asked)
-    if not alike or _lazily(context, where, touch) or in_turns(context, where) != [where]:
+    if not alike or _lazily(context, where, touch) or in_turns(context, where) != [where] or _also_by_one(context, where):
         return _unclear(context, touch)
     emptied = all(t.kind == "remove" for t in before)
     why = "all ranks wait until rank 0 has emptied the folder" if emptied else "all ranks wait until rank 0 has written what they read here"
@@ -563,7 +565,16 @@ def _place(context: Context, touch: Touch, before: Sequence[Touch] = ()) -> ast.
     at = max((i for i, n in enumerate(nodes) if context.facts.in_main(n)), default=0)
     while at < len(nodes) - 1 and any(_within(context.tree.statement(nodes[at]), t) for t in before):
         at += 1
-    return context.tree.statement(nodes[at])
+    around = (context.tree.statement(n) for n in nodes[at::-1])
+    shared = (s for s in around if not _also_by_one(context, s) and not any(_within(s, t) for t in before))
+    return next(shared, context.tree.statement(nodes[at]))
+
+
+def _also_by_one(context: Context, statement: ast.stmt) -> bool:
+    """Whether the function that a statement stands in is called by rank 0 alone, too."""
+    function, guards = context.facts.tree_of(statement).function(statement), guards_of(context)
+    calls = (c for c in context.facts.after.trace.calls if function in c.func.functions())
+    return any(guards.guarded_call(c.node, c.stack) for c in calls)
 
 
 def _within(where: ast.stmt, touch: Touch) -> bool:

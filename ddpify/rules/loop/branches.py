@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from ddpify.facts import disk, library
+from ddpify.facts import disk, exceptions, library
+from ddpify.facts.collect import TrainedModel
 from ddpify.facts.model import Call, Loop, Part
 from ddpify.facts.tensors import ENDS
 from ddpify.facts.tree import own_statements, walk
 from ddpify.rules.context import Context
+from ddpify.rules.loop import caught
 
 NAMES = ("lr", "momentum", "weight_decay", "betas", "initial_lr", "max_lr", "eps", "alpha", "nesterov", "dampening")
 _TRAINS = frozenset(("backward", "step", "load_state_dict", "zero_grad", "train"))
@@ -59,7 +61,16 @@ def parts_ranks(context: Context, node: ast.If | ast.While) -> bool:
     sites = [_sites(context, branch) for branch in (node.body, node.orelse)]
     if any(n in context.backwards for branch in sites for n in branch):
         return True
-    return bool(sites[0]) != bool(sites[1]) or _leaves(context, node)  # one forward on either side is one on every rank
+    if bool(sites[0]) != bool(sites[1]) or _leaves(context, node):
+        return True
+    return bool(sites[0]) and _models(context, node.body) != _models(context, node.orelse)  # one forward of each is one on every rank
+
+
+def _models(context: Context, body: Iterable[ast.stmt]) -> set[TrainedModel]:
+    """The trained models that run in statements."""
+    nodes = {n for s in body for n in walk(s)}
+    calls = (c for c in context.facts.after.trace.calls if c.node in nodes or not nodes.isdisjoint(c.stack))
+    return {model for c in calls if (model := context.facts.model_of(c.func)) is not None}
 
 
 def _sites(context: Context, body: Iterable[ast.stmt]) -> list[ast.AST]:
@@ -73,6 +84,8 @@ def _leaves(context: Context, node: ast.If | ast.While) -> bool:
     for statement in own_statements(node):
         if not isinstance(statement, (ast.Break, ast.Continue, ast.Return, ast.Raise)):
             continue
+        if statement in context.once(caught.leaving):
+            return True
         function = tree.function(statement)
         around: ast.AST = function
         if isinstance(statement, (ast.Break, ast.Continue)):
@@ -140,9 +153,7 @@ def ends_with_error(context: Context, node: ast.If | ast.While) -> bool:
     """Whether a branch ends with an error: the launcher then ends the other ranks, too."""
     last = node.body[-1]
     if isinstance(last, ast.Raise):
-        return True
+        return last not in context.once(caught.leaving)
     if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
-        ends = context.facts.after.value(last.value.func).paths() & library.NO_RETURN
-        code = last.value.args[0] if last.value.args else None
-        return bool(ends) and isinstance(code, ast.Constant) and code.value not in (0, None)
+        return bool(context.facts.after.value(last.value.func).paths() & library.NO_RETURN) and not exceptions.exits(last.value)
     return False

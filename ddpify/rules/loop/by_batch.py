@@ -28,7 +28,7 @@ def reduce(context: Context, code: str, uses: Collection[ast.AST]) -> Change | N
     """The change by which no use is of a rank's own numbers any more; None where there is none."""
     for detached in (True, False):
         numbers = _first(context, list(_numbers(context, detached)), uses)
-        if numbers and not _are_own(_with(context, numbers, "agreed"), uses):
+        if numbers and not are_own(_with(context, numbers, "agreed"), uses):
             numbers = _needed(context, numbers, uses)
             edits, needs = reduce_edits(context, numbers)
             shown, agreed = context.facts.tree_of(numbers[0]).shown, tuple((n, "agreed") for n in numbers)
@@ -40,7 +40,7 @@ def _needed(context: Context, numbers: list[ast.expr], uses: Collection[ast.AST]
     """Those of some numbers without which uses would be of a rank's own: what comes of the others is reduced after the loop already."""
     for number in numbers:
         rest = [n for n in numbers if n is not number]
-        if rest and not _are_own(_with(context, rest, "agreed"), uses):
+        if rest and not are_own(_with(context, rest, "agreed"), uses):
             numbers = rest
     return numbers
 
@@ -105,7 +105,7 @@ def _held(run: Run, uses: Collection[ast.AST]) -> Iterator[Value]:
     yield from level
 
 
-def _are_own(context: Context, uses: Collection[ast.AST]) -> bool:
+def are_own(context: Context, uses: Collection[ast.AST]) -> bool:
     """Whether uses are of a rank's own batches, or of what is kept under names that these gave."""
     run = context.facts.after
     held = list(_held(run, uses))

@@ -20,13 +20,13 @@ from ddpify.edits import Edit, InsertBefore, Replace
 from ddpify.facts import library
 from ddpify.facts.effects import file_writes
 from ddpify.facts.model import NOTHING, Decision, Lit, New, Tup, Value
-from ddpify.facts.tree import calls_in, inside, last_name, own_statements, same, walk
+from ddpify.facts.tree import calls_in, last_name, own_statements, same, walk
 from ddpify.options import Options
 from ddpify.placement.shape import EXTREMES, ROWS
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.io.guarded import guards_of
-from ddpify.rules.loop import questions, unknown
+from ddpify.rules.loop import caught, questions, unknown
 from ddpify.rules.loop.branches import ends_with_error, parts_ranks
 from ddpify.rules.loop.carried import chooses_for_loss
 from ddpify.rules.loop.settings import evaluated
@@ -150,10 +150,10 @@ def _branches(context: Context) -> Iterator[Change | Finding]:
             seen, test = tests.get(d.node, ([], NOTHING))
             seen.append(d)
             tests[d.node] = seen, test | d.test
-    agreed: set[ast.AST] = set()
+    agreed: dict[ast.If | ast.While, Value] = {}
     for node, (decisions, test) in tests.items():
-        if node in context.assumed.replicated_branches or any(up in agreed for up in facts.tree_of(node).ancestors(node)):
-            continue  # what a test in an agreed branch is about is judged anew once ranks agree there
+        if node in context.assumed.replicated_branches:
+            continue
         if not _parts_ranks(context, node, decisions[0], test) or _by_rank_zero(context, decisions):
             continue
         batches = {t.batch.node for t in context.facts.loops if t.batch is not None}
@@ -162,8 +162,21 @@ def _branches(context: Context) -> Iterator[Change | Finding]:
             fix = "test each sample by itself: x = torch.where(test, changed, x)"
             yield context.manual(CODE, node, why, fix, level=Safety.REVIEW)
             continue
-        agreed.add(node)
-        yield _same_branch(context, node, test)
+        agreed[node] = test
+    found = {node: _same_branch(context, node, test) for node, test in agreed.items()}
+    edited = [node for node, f in found.items() if isinstance(f, Change)]
+    first = [n for n in edited if not agreed[n].of_kind("decided")] or [n for n in edited if not _follows(context, n, edited)] or [*found]
+    for node in first:  # what follows from a branch, or is in it, is judged anew once ranks agree there
+        if not any(up in first for up in facts.tree_of(node).ancestors(node)):
+            yield found[node]
+
+
+def _follows(context: Context, node: ast.If | ast.While, others: list[ast.If | ast.While]) -> bool:
+    """Whether a test reads what the branches of others, which are not around it, assign."""
+    around = set(context.facts.tree_of(node).ancestors(node))
+    read = {n.id for n in walk(node.test) if isinstance(n, ast.Name)}
+    inner = (n for other in others if other is not node and other not in around for s in (*other.body, *other.orelse) for n in walk(s))
+    return any(isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n.id in read for n in inner)
 
 
 def _parts_ranks(context: Context, node: ast.If | ast.While, decision: Decision, test: Value) -> bool:
@@ -310,40 +323,14 @@ def _nan_tests(node: ast.expr, negated: bool) -> Iterator[bool]:
 
 def _handlers(context: Context) -> Iterator[Change | Finding]:
     """`except` around training that goes on as if nothing had happened."""
-    for tree in context.facts.trees.values():
-        around = [n for n in tree.of(ast.Try) if any(not inside(s).isdisjoint(context.training) for s in n.body)]
-        for handler in (h for n in around if n in context.facts.after.trace.visited for h in n.handlers):
-            if _quits(context, handler) or (handler.type is not None and _ends_run(context, handler.type)):
-                continue
-            caught = ast.unparse(handler.type) if handler.type is not None else "everything"
-            if tree not in context.tree.trees:
-                why = f"an error caught here ({caught}) would end the step of one rank and leave the others waiting forever"
-                yield context.manual(CODE, handler, why, "raise, or agree on a flag with all_reduce before going on")
-                continue
-            why = f"a rank that goes on after an error ({caught}) would leave the others waiting: with several ranks it is raised"
-            edit = InsertBefore(handler.body[0], f"if {context.names['world_size']} > 1:\n    raise")
-            yield Change(CODE, why, tree.shown, handler, (edit,), level=Safety.NOTE)
-
-
-_PASSED = frozenset(("KeyboardInterrupt", "StopIteration", "SystemExit"))
-
-
-def _ends_run(context: Context, kind: ast.expr) -> bool:
-    """Whether exceptions are such as end a run or a loop, which is no error of one rank: all of them, where there are several."""
-    value = context.facts.after.value(kind)
-    kinds = [v for o in value.objs if isinstance(o, Tup) for v in o.entries] or [value]
-    return all(v.paths() and v.paths() <= _PASSED and len(v.paths()) == len(v.objs) for v in kinds)
-
-
-def _quits(context: Context, handler: ast.ExceptHandler) -> bool:
-    """Whether a handler ends with an error, or raises at once where there are several ranks."""
-    first, last = handler.body[0], handler.body[-1]
-    if isinstance(last, ast.Raise):
-        return not any(isinstance(n, (ast.Continue, ast.Break, ast.Return)) for s in handler.body for n in walk(s))
-    if isinstance(first, ast.If) and isinstance(first.body[-1], ast.Raise) and context.facts.after.value(first.test).of_kind("world"):
-        return True
-    return (
-        isinstance(last, ast.Expr)
-        and isinstance(last.value, ast.Call)
-        and bool(context.facts.after.value(last.value.func).paths() & library.NO_RETURN)
-    )
+    for tree, handler in caught.handlers(context):
+        if caught.ends_loop(context, handler):
+            continue
+        kind = ast.unparse(handler.type) if handler.type is not None else "everything"
+        if tree not in context.tree.trees:
+            why = f"an error caught here ({kind}) would end the step of one rank and leave the others waiting forever"
+            yield context.manual(CODE, handler, why, "raise, or agree on a flag with all_reduce before going on")
+            continue
+        why = f"a rank that goes on after an error ({kind}) would leave the others waiting: with several ranks it is raised"
+        edit = InsertBefore(handler.body[0], f"if {context.names['world_size']} > 1:\n    raise")
+        yield Change(CODE, why, tree.shown, handler, (edit,), level=Safety.NOTE)

@@ -138,6 +138,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             noted |= isinstance(item, Finding) and item.level is Safety.NOTE
             twice = isinstance(item, Change) and node not in context.facts.training_loops and _repeats_samples(context, node)
             yield replace(item, why=_TWICE, level=Safety.NOTE) if twice and isinstance(item, Change) else item
+    yield from _comprehended(context)
     yield from _hidden(context, [node for node in seen if isinstance(node, (ast.For, ast.AsyncFor, ast.While))])
     yield from _divisors(context)
     yield from _sampled(context)
@@ -170,6 +171,20 @@ def _repeats_samples(context: Context, loop: ast.AST) -> bool:
     """Whether a loop goes over the share of a sampler that repeats samples so that all ranks have equally many."""
     loaders = set(context.facts.loaders).difference(context.facts.whole_loaders) & context.facts.after.value(loop).batches()
     return any(epoch_of(context, o) == "sampler" and not _drops_the_rest(context, o) for o in loaders)
+
+
+def _comprehended(context: Context) -> Iterator[Change | Finding]:
+    """What comprehensions that train gather: the numbers of each batch are made those of all ranks."""
+    run, kinds = context.facts.after, (ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)
+    found = dict.fromkeys(loop.node for t in context.facts.loops for loop in t.backward.loops if isinstance(loop.node, kinds))
+    over = {n: [run.value(part) for generator in n.generators for part in walk(generator.iter)] for n in found}
+    uses = [n for n, parts in over.items() if any(map(run.feeds, parts)) and by_batches.are_own(context, [n])]
+    change = by_batches.reduce(context, CODE, uses) if uses else None
+    if change is not None:
+        yield change
+    elif uses:
+        why = "what this comprehension gathers is of one rank's part of the data, not of all of it"
+        yield context.manual(CODE, uses[0], why, "write it as a loop, and sum or average what it counts over the ranks after it")
 
 
 def _hidden(context: Context, loops: list[Batches]) -> Iterator[Finding]:

@@ -271,11 +271,11 @@ def _checked_text(context: Context, node: ast.expr, loader: New) -> _Text | None
 
 
 def _gone_through(context: Context, loader: New) -> Iterator[tuple[ast.AST, ast.expr]]:
-    """Where a loader's batches are handed on one by one: a loop of a generator, or `yield from loader`."""
+    """Where a loader's batches are handed on one by one: a loop of a generator, a comprehension, or `yield from loader`."""
     run = context.facts.after
     for tree in context.facts.trees.values():
         for node in tree.nodes():
-            over = node.iter if isinstance(node, ast.For) else node.value if isinstance(node, ast.YieldFrom) else None
+            over = node.iter if isinstance(node, (ast.For, ast.comprehension)) else node.value if isinstance(node, ast.YieldFrom) else None
             if isinstance(over, ast.Call) and over.args and _counts(context, over):
                 over = over.args[0]
             if over is not None and loader in run.value(over).objs:
@@ -321,9 +321,17 @@ def _trains_anew(context: Context, loop: Loop) -> bool:
 def _loop_over(run: Run, training: TrainingLoop, loader: New) -> ast.For | ast.AsyncFor | None:
     for loop in training.backward.loops:
         draws = loader in batches_of(run, loop.element) and loader not in loop.over.of_kind("batch")
+        draws &= not any(_was_drawn(run, o, loader) for o in loop.over.instances() if o.path == "list")
         if isinstance(loop.node, (ast.For, ast.AsyncFor)) and draws:
             return loop.node
     return None
+
+
+def _was_drawn(run: Run, group: New, loader: New) -> bool:
+    """Whether a list holds some batches of a loader that were drawn before: one after another, or from an iterator."""
+    over = run.attribute(group, "iterable")
+    iterators = (over, *(run.attribute(o, "iterable") for o in over.instances()))
+    return loader in batches_of(run, run.attribute(group, "[]")) or any(o.path == "iter" for v in iterators for o in v.instances())
 
 
 def _sets_epoch(context: Context, loader: New) -> bool:

@@ -23,7 +23,7 @@ from ddpify.facts.weight_writes import drawn
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context
 from ddpify.rules.data import draws
-from ddpify.rules.loop import padding
+from ddpify.rules.loop import caught, padding
 from ddpify.rules.loop.branches import has_own_test, parts_ranks
 from ddpify.rules.loop.coupled_losses import loss_in
 
@@ -117,6 +117,9 @@ def _steering(context: Context) -> Iterator[Value]:
     for store in run.trace.stores:
         if isinstance(store.node, ast.Subscript) and isinstance(store.node.slice, ast.Constant) and store.node.slice.value in _SETTINGS:
             yield store.value
+    for call in run.trace.calls:
+        if any(path.startswith("torch.optim.") for path in call.func.paths()):
+            yield from (*call.args[1:], *(v for k, v in call.keywords.items() if k != "params"))
     yield from _of_loaders(context)
     yield from _of_epochs(context)
     for part in context.tree.of(ast.Subscript):  # which loader the next batch is taken from, which model it trains
@@ -162,15 +165,17 @@ def _stored(context: Context, rows: ast.expr) -> Iterator[Value]:
 def _tests(context: Context) -> Iterator[Value]:
     """The tests in training by which ranks would take other steps."""
     training = context.facts.training_loops
-    decisions = [d for d in context.facts.after.trace.decisions if any(up.node in training for up in d.loops) and not _refuses(d.node)]
+    noted = [d for d in context.facts.after.trace.decisions if any(up.node in training for up in d.loops)]
+    decisions = [d for d in noted if not _refuses(context, d.node)]
     apart: set[ast.AST] = {n for n in {d.node for d in decisions} if isinstance(n, (ast.If, ast.While)) and parts_ranks(context, n)}
     apart |= {d.node for d in decisions if d.test.of_kind("drawn") and _skips_layers(context, d)}
     return (d.test for d in decisions if d.node in apart)
 
 
-def _refuses(node: ast.AST) -> bool:
+def _refuses(context: Context, node: ast.AST) -> bool:
     """Whether a test only ends in an error, by which the training ends, on whatever rank it is."""
-    return isinstance(node, ast.If) and not node.orelse and isinstance(node.body[-1], ast.Raise)
+    last = node.body[-1] if isinstance(node, ast.If) and not node.orelse else None
+    return isinstance(last, ast.Raise) and last not in context.once(caught.leaving)
 
 
 def _skips_layers(context: Context, decision: Decision) -> bool:
