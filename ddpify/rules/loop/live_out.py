@@ -212,7 +212,7 @@ def _adds_up_totals(context: Context, objs: frozenset[Obj], calls: Collection[as
         given, op = (argument(call.node, i, name) for i, name in enumerate(("tensor", "op")))
         if isinstance(given, ast.Attribute) and op is None and objs & run.value(given.value).objs:
             totals.discard(given.attr)
-    return not totals and all(kind is not None and not kind.others for kind in kinds)
+    return bool(kinds) and not totals and all(kind is not None and not kind.others for kind in kinds)
 
 
 def _uses(context: Context, loop: Batches, group: list[Write], places: frozenset[Place]) -> dict[int, ast.AST]:
