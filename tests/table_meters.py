@@ -1053,3 +1053,47 @@ SCRIPTS |= {
     for what, gathered in {"adds their losses up": _FIRST, "gives pairs of numbers": _PAIRS}.items()
     for order, shuffle in {"in order": False, "shuffled": True}.items()
 }
+_SMOOTHED = """
+    from collections import deque
+
+    class Smoothed:
+        def __init__(self, window=4):
+            self.latest, self.total, self.count = deque(maxlen=window), 0.0, 0
+
+        def update(self, value, n=1):
+            self.latest.append(value)
+            self.total += value * n
+            self.count += n
+
+        @property
+        def median(self):
+            return torch.tensor(list(self.latest)).median().item()
+
+        @property
+        def average(self):
+            return self.total / self.count
+
+        def __str__(self):
+            return f"{self.median:.6f} ({self.average:.6f}) of {self.count}"
+
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+    for epoch in range(2):
+        losses = Smoothed()
+        for rows, kinds in loader:
+            loss = F.cross_entropy(net(rows), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+            losses.update(loss.item(), len(rows))
+        print("seen", SHOWN)
+"""
+SCRIPTS |= {
+    f"totals of a meter and the latest of its numbers, {what}": Script(_SMOOTHED.replace("SHOWN", shown), same=("seen",))
+    for what, shown in {
+        "as a text": "losses",
+        "by a property": 'f"{losses.median:.6f}"',
+        "of which only totals are read": "losses.count",
+    }.items()
+}

@@ -48,14 +48,14 @@ def meter(context: Context, obj: New) -> Meter | None:
 
 def _filling(context: Context, obj: New) -> list[ast.FunctionDef]:
     """The methods of an object that add to what it has, and those that are called between them."""
-    methods = list(_methods(obj))
+    methods = list(methods_of(obj))
     adding = {m.name for m in methods if any(_added(m))}
     return [m for m in methods if adding & {m.name, *_called_methods(m)} or _called_between(context, obj, m.name, adding)]
 
 
 def _added(method: ast.FunctionDef) -> Iterator[str]:
     """The attributes that a method adds to."""
-    return filter(None, (_self_attribute(w.target) for n in walk(method) for w in writes_of(n) if _adds(w)))
+    return filter(None, (self_attribute(w.target) for n in walk(method) for w in writes_of(n) if _adds(w)))
 
 
 def _adds(write: Write) -> bool:
@@ -68,7 +68,7 @@ def _added_once(context: Context, method: ast.FunctionDef) -> Iterator[str]:
     for write in (w for n in method.body for w in writes_of(n) if _adds(w)):
         whole = next(t for t in (getattr(write.node, "target", None), *getattr(write.node, "targets", ())) if t is not None)
         if isinstance(whole, ast.Attribute) or (isinstance(whole, ast.Subscript) and _is_name(context.facts.after.value(whole.slice))):
-            yield _self_attribute(whole)
+            yield self_attribute(whole)
 
 
 def _is_name(key: Value) -> bool:
@@ -80,12 +80,12 @@ def _assigned(method: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
     """The attributes that a method assigns, and what it assigns them."""
     adding = {w.node for n in walk(method) for w in writes_of(n) if _adds(w)}
     assignments = (n for n in walk(method) if isinstance(n, ast.Assign) and n not in adding)
-    return ((name, n.value) for n in assignments for target in n.targets if (name := _self_attribute(target)))
+    return ((name, n.value) for n in assignments for target in n.targets if (name := self_attribute(target)))
 
 
 def _collects(method: ast.FunctionDef) -> bool:
     """Whether a method puts something into a list or the like of its object."""
-    return any(isinstance(f, ast.Attribute) and f.attr in GROWS and _self_attribute(f.value) for f in _callees(method))
+    return any(isinstance(f, ast.Attribute) and f.attr in GROWS and self_attribute(f.value) for f in _callees(method))
 
 
 def _callees(method: ast.FunctionDef) -> list[ast.expr]:
@@ -94,19 +94,19 @@ def _callees(method: ast.FunctionDef) -> list[ast.expr]:
 
 def _follows(value: ast.expr, totals: Set[str]) -> bool:
     """Whether an expression is computed from totals alone."""
-    reads = {_self_attribute(n) for n in walk(value) if isinstance(n, ast.Attribute)} - {""}
+    reads = {self_attribute(n) for n in walk(value) if isinstance(n, ast.Attribute)} - {""}
     names = names_in(value) - {"self", "float", "max"}
     return bool(reads) and reads <= totals and not names
 
 
 def _reads(value: ast.expr, name: str) -> bool:
     """Whether an expression reads an attribute of `self`."""
-    return any(isinstance(n, ast.Attribute) and _self_attribute(n) == name for n in walk(value))
+    return any(isinstance(n, ast.Attribute) and self_attribute(n) == name for n in walk(value))
 
 
 def _called_methods(method: ast.FunctionDef) -> set[str]:
     """The methods of its own object that a method calls."""
-    return {func.attr for func in _callees(method) if isinstance(func, ast.Attribute) and _self_attribute(func)}
+    return {func.attr for func in _callees(method) if isinstance(func, ast.Attribute) and self_attribute(func)}
 
 
 def _called_between(context: Context, obj: New, name: str, adding: set[str]) -> bool:
@@ -116,7 +116,8 @@ def _called_between(context: Context, obj: New, name: str, adding: set[str]) -> 
     return any(loop.node in growing for c in calls if c.method == name for loop in c.loops)
 
 
-def _methods(obj: New) -> Iterator[ast.FunctionDef]:
+def methods_of(obj: New) -> Iterator[ast.FunctionDef]:
+    """The methods of an object's class, and of those of the project that it descends from."""
     todo = [obj.cls]
     while todo:
         cls = todo.pop()
@@ -125,7 +126,7 @@ def _methods(obj: New) -> Iterator[ast.FunctionDef]:
             todo += [b for base in cls.bases for b in base.objs if isinstance(b, type(cls))]
 
 
-def _self_attribute(node: ast.AST) -> str:
+def self_attribute(node: ast.AST) -> str:
     """The attribute of `self` that an expression is, or an element of."""
     while isinstance(node, ast.Subscript):
         node = node.value

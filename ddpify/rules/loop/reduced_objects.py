@@ -15,16 +15,19 @@ from ddpify.rules.context import Context
 from ddpify.rules.io.guarded import guards_of
 from ddpify.rules.loop.branches import under_own_test
 from ddpify.rules.loop.fresh import is_fresh
-from ddpify.rules.loop.meters import Meter, meter, total_of
+from ddpify.rules.loop.meters import Meter, meter, methods_of, self_attribute, total_of
 from ddpify.rules.loop.reduction import Reduction, Variable, carried_on, summed, sums, unknown
-from ddpify.rules.loop.sharded_parts import over_ranks
+from ddpify.rules.loop.sharded_parts import holds_rank_numbers, over_ranks
+
+_AS_TEXT = frozenset(("__str__", "__repr__", "__format__"))
 
 
 def of_attributes(var: Variable) -> Reduction | None:
     """An object whose attributes the loop stores into."""
     context, objs = var.context, var.objs
     apart = {(p.owner, p.name) for p in var.live.apart}
-    own = {n for o in objs for n, v in context.facts.after.of(o).items() if context.from_sharded_data(v) and (o, n) not in apart}
+    kept = [(o, n, v) for o in objs for n, v in context.facts.after.of(o).items() if (o, n) not in apart]
+    own = {n for _, n, v in kept if context.from_sharded_data(v) or any(holds_rank_numbers(context, held) for held in v.instances())}
     of_project = all(o.cls is not None for o in objs)
     if not own or (of_project and not _read_elsewhere(var, own)):
         return _answers(var) if of_project else None
@@ -50,13 +53,22 @@ def _is_number(obj: Obj) -> bool:
 
 def _read_elsewhere(var: Variable, names: set[str]) -> bool:
     """Whether attributes of an object are read by what runs outside its loop."""
-    context, loop = var.context, var.loop
+    context, loop, names = var.context, var.loop, _with_properties(var, names)
+    if names & _AS_TEXT and any(not isinstance(context.facts.tree_of(use).parent[use], ast.Attribute) for use in var.live.uses):
+        return True
     outside: set[ast.AST] = {tree.root for tree in context.facts.trees.values()}
     for call in context.facts.after.trace.calls:
         if not any(up.node is loop for up in call.loops):
             outside |= {o.node for o in call.func.objs if isinstance(o, Func)}
     nodes = (node for function in outside for node in own_nodes(function) if node not in inside(loop))
     return any(_reads_attribute(var, node, names) for node in nodes)
+
+
+def _with_properties(var: Variable, names: set[str]) -> set[str]:
+    """Some attributes, and what the objects compute from them where it is read: their properties, and what they are as a text."""
+    methods = [m for o in var.objs for m in methods_of(o) if m.decorator_list or m.name in _AS_TEXT]
+    reading = {m.name for m in methods if any(isinstance(n, ast.Attribute) and self_attribute(n) in names for n in walk(m))}
+    return names if reading <= names else _with_properties(var, names | reading)
 
 
 def _reads_attribute(var: Variable, node: ast.AST, names: set[str]) -> bool:
