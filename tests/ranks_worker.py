@@ -290,7 +290,7 @@ _device = functools.cache(dist.ProcessGroupGloo.create_default_device)
 class _Gloo(dist.ProcessGroupGloo):
     """A group on the process's one device, with one thread of its own: as groups are kept, their threads would add up."""
 
-    def __init__(self, store, rank, size, timeout=dist.default_pg_timeout):
+    def __init__(self, store, rank, size, timeout=dist.default_pg_timeout, **more):  # which later versions of torch give
         options = dist.ProcessGroupGloo._Options()
         options._devices, options._threads, options._timeout = [_device()], 1, timeout
         super().__init__(store, rank, size, options)
