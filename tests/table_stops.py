@@ -86,7 +86,7 @@ SCRIPTS: dict[str, Script] = {
             self.best, self.bad = float("inf"), 0
 
         def after(self, epoch, value):
-            self.bad = 0 if value < self.best else self.bad + 1
+            self.bad = 0 if value < self.best - 0.03 else self.bad + 1
             self.best = min(value, self.best)
             if self.bad > 1:
                 raise Patient(f"stopped after {epoch}")
@@ -106,7 +106,7 @@ SCRIPTS: dict[str, Script] = {
     ),
     "a function that prints, and raises what ends the training": Script(
         MADE
-        + LEAVES.format(limit=0.45)
+        + LEAVES.format(limit=0.15)
         + """
     try:
         for epoch in range(12):
@@ -123,7 +123,7 @@ SCRIPTS: dict[str, Script] = {
         + """
     def look(value):
         print(f"value {value:.6f}")
-        if value < 0.45:
+        if value < 0.15:
             sys.exit()
     """
         + BY_EPOCH.format(start="", look="look(evaluate())"),

@@ -21,6 +21,7 @@ WHOLE = frozenset(
         "numbers of a batch that an object keeps, once for each of the labels in it",
         "how much the loss of the last batch changed since the pass before, taken together",
         "a loss of each step of a padded batch, by its own count",
+        "a loss of each step of a padded batch, in a list of them",
         "padded tokens, counted by a mask, and an average over all in a list",
         "padded tokens, counted by a mask, and beside them an average over all",
         "counted in a set that is shown in a text",

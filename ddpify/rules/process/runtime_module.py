@@ -20,10 +20,15 @@ from ddpify.rules.context import NAMES, Context
 
 _USUAL = ("ddp_utils", "ddp_ranks", "distributed_utils")
 _ASKED = {
-    "rank": '"""This process\'s place among the ranks."""\n    return int(os.environ.get("RANK", 0))\n',
-    "world_size": '"""How many ranks there are."""\n    return dist.get_world_size() if dist.is_initialized() else 1\n',
-    "local_rank": '"""This process\'s place among those of its machine."""\n    return int(os.environ.get("LOCAL_RANK", 0))\n',
-    "device": '"""This rank\'s device."""\n'
+    "rank": 'def get_rank():\n    """This process\'s place among the ranks."""\n    return int(os.environ.get("RANK", 0))\n',
+    "world_size": "def get_world_size():\n"
+    '    """How many ranks there are."""\n'
+    "    return dist.get_world_size() if dist.is_initialized() else 1\n",
+    "local_rank": "def get_local_rank():\n"
+    '    """This process\'s place among those of its machine."""\n'
+    '    return int(os.environ.get("LOCAL_RANK", 0))\n',
+    "device": "def get_device():\n"
+    '    """This rank\'s device."""\n'
     "    if not torch.cuda.is_available():\n"
     '        return torch.device("cpu")\n'
     '    if "LOCAL_RANK" in os.environ:  # the current one may not be chosen yet where a module asks as it is imported\n'
@@ -210,8 +215,9 @@ def new_file(
     texts = _needed_texts(context, used, functions)
     body = "\n\n".join(texts[key] for key in functions if key in texts)
     body = re.sub(rf"(?<![\w.\"']){context.names['dist']}\.", "dist.", body)  # the entry's other name for it is not needed here
-    functions_asked = {context.names[f"get_{key}"]: text for key, text in _ASKED.items()}
-    asked = [f"def {n}():\n    {text}" for n, text in functions_asked.items() if f"{n}(" in body or n in used]
+    named = {context.names[f"get_{key}"]: (f"def get_{key}(", text) for key, text in _ASKED.items()}
+    called = {function: text.replace(head, f"def {function}(") for function, (head, text) in named.items()}
+    asked = [text for function, text in called.items() if f"{function}(" in body or function in used]
     code = "\n\n".join([*asked, body] if body else asked)
     lines = [line for line in imports if _is_used(line, code)]
     groups = ["".join(f"{line}\n" for line in lines if ("torch" in line) is third) for third in (False, True)]
