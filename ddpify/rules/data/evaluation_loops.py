@@ -196,7 +196,10 @@ def _outlives(context: Context, loop: ast.For, target: ast.expr) -> bool:
     value = run.value(target) if isinstance(target, ast.Name) else None
     if value is None or context.from_sharded_data(value) or any(o.path.startswith("tqdm") for o in value.instances()):
         return False
-    return any(not made_under(o, inside(loop)) for o in value.instances()) or not value.objs
+    instances = value.instances()
+    if instances and all(o.path.startswith(library.METRICS) for o in instances):
+        return False  # it adds up over the ranks by itself
+    return any(not made_under(o, inside(loop)) for o in instances) or not value.objs
 
 
 def _may_normalise(context: Context) -> bool:
