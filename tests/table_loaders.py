@@ -3650,6 +3650,12 @@ SCRIPTS: dict[str, Script] = {
     "counts in an object that adds them up over the ranks itself, which begin with the first batch": Script(
         _confused("None", "if self.counts is None:\n                self.counts = torch.zeros(2, 2, dtype=torch.long)"), same=("seen",)
     ),
+    "counts in an object that adds them up over the ranks itself, and bounds them": Script(
+        _confused("None", "if self.counts is None:\n                self.counts = torch.zeros(2, 2, dtype=torch.long)").replace(
+            "all_reduce(self.counts)", "all_reduce(self.counts)\n            self.counts.clamp_(max=9)"
+        ),
+        told=("DDP304",),
+    ),
     "totals that a function adds up over the ranks, of an evaluation that may end early": _reduced(
         "return reduced(right, average=False).item()",
         adds="if right > 30:\n    break\nright += (net(rows).argmax(1) == kinds).sum()",

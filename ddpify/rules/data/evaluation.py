@@ -150,6 +150,7 @@ def _left_out(context: Context, node: ast.AST, always: bool) -> Change | Finding
     statement, stored = tree.statement(node), effects.stores_under[node]
     alone = isinstance(statement, ast.Expr) and statement.value is node and not effects.kinds(node)
     alone = alone and all(s.value.origins and not context.from_sharded_data(s.value) for s in stored)
+    alone = alone and not any(call.in_place for call in effects.under[node])
     if always and alone and not context.facts.project.is_shared(tree.name):
         return Change(CODE, f"{why}: it is left out", tree.shown, node, (Drop(statement),))
     fix = "leave it out, or have the evaluation shared out, too"

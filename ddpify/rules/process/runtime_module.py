@@ -215,8 +215,9 @@ def new_file(
     texts = _needed_texts(context, used, functions)
     body = "\n\n".join(texts[key] for key in functions if key in texts)
     body = re.sub(rf"(?<![\w.\"']){context.names['dist']}\.", "dist.", body)  # the entry's other name for it is not needed here
-    named = {context.names[f"get_{key}"]: (f"def get_{key}(", text) for key, text in _ASKED.items()}
-    called = {function: text.replace(head, f"def {function}(") for function, (head, text) in named.items()}
+    called = {
+        context.names[f"get_{key}"]: re.sub(rf"\bget_{key}\b", context.names[f"get_{key}"], text, count=1) for key, text in _ASKED.items()
+    }
     asked = [text for function, text in called.items() if f"{function}(" in body or function in used]
     code = "\n\n".join([*asked, body] if body else asked)
     lines = [line for line in imports if _is_used(line, code)]
