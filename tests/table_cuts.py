@@ -1723,3 +1723,72 @@ SCRIPTS |= {
     f"batches that a generator of the script's own draws, {title}": Script(_OF_GENERATOR.replace("{held}", held), same=same)
     for title, held, same in (("for the training alone", "", ()), ("for an evaluation, too", _HELD_OUT, ("held out",)))
 }
+
+_COLLECTED = """
+    n, size = len(x), 8
+    batches = []
+    some, kinds = [], []
+    for row, kind in zip(x, y):
+        some.append(row)
+        kinds.append(kind)
+        if len(some) == size:
+            batches.append((torch.stack(some), torch.stack(kinds)))
+            some, kinds = [], []
+    for epoch in range(3):
+        for rows, kinds in batches:
+"""
+_NEXT = """
+    class Data:
+        def __init__(self, rows, kinds):
+            self.rows, self.kinds, self.at = rows, kinds, 0
+
+        def next_batch(self, size):
+            start = self.at
+            self.at += size
+            if self.at > len(self.rows):
+                order = np.arange(len(self.rows))
+                np.random.shuffle(order)
+                self.rows, self.kinds = self.rows[order], self.kinds[order]
+                start = 0
+                self.at = size
+            end = self.at
+            return torch.from_numpy(self.rows[start:end]), torch.from_numpy(self.kinds[start:end])
+
+    np.random.seed(0)
+    data = Data(x.numpy(), y.numpy())
+    for epoch in range(3):
+        for _ in range(5):
+            rows, kinds = data.next_batch(8)
+"""
+_LAST = """
+    import math
+
+    n, size = len(x), 8
+    for epoch in range(3):
+        for part in range(math.ceil(n / size)):
+            if part != math.ceil(n / size) - 1:
+                start, end = part * size, (part + 1) * size
+                rows, kinds = x[start:end, :], y[start:end]
+            else:
+                start = part * size
+                rows, kinds = x[start:, :], y[start:]
+"""
+SCRIPTS |= {
+    "rows are collected into a list of batches": Script(_NET + _COLLECTED + _STEP),
+    "the next batch of an object that shuffles itself at its end": Script("    import numpy as np\n" + _NET + _NEXT + _STEP),
+    "the last batch is cut by another branch": Script(_NET + _LAST + _STEP),
+    "an end that is set back": Script(
+        _NET
+        + """
+    n, size = len(x), 8
+    for epoch in range(3):
+        for part in range(n // size + 1):
+            start = part * size
+            end = start + size
+            if end > n:
+                end = n
+            rows, kinds = x[start:end], y[start:end]
+"""
+        + _STEP
+    ),
+}

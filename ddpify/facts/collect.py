@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 
-from ddpify.facts import batch_source, discarded, library, manual_batches, optional_wraps, windows
+from ddpify.facts import batch_source, collected_batches, discarded, library, manual_batches, optional_wraps, windows
 from ddpify.facts.assumed import AS_WRITTEN, BY_RANK_ZERO, GATHERS, GIVEN, SHARES, WHOLE_BATCHES, AssumedEdits
 from ddpify.facts.batch_source import BatchSource
 from ddpify.facts.frozen import frozen
@@ -264,12 +264,18 @@ def _by_hand(facts: Facts) -> None:
     laid_out = windows.windows(trees)
     if laid_out:  # what is cut for them, `tokens[at : at + B * T]`, are no rows
         found = {n: each for n, each in found.items() if each.kind != "rows" or not isinstance(each.size, ast.BinOp)} | laid_out
-    if not found:
-        return
-    again = run(facts.project, replace(facts.base, batch_sources=found))
-    loops = [_loop(again, call) for call in _backwards(again)]
-    if any(isinstance(o, New) and o.path in batch_source.PATHS for loop in loops for o in loop.loaders):
+    if not _fed_by(facts, found):
+        _fed_by(facts, {each.node: each for tree in trees for each in collected_batches.collected_batches(facts.before, tree)})
+
+
+def _fed_by(facts: Facts, found: Mapping[ast.AST, BatchSource]) -> bool:
+    """Run once more with batches made by hand; whether a loss comes from one."""
+    again = run(facts.project, replace(facts.base, batch_sources=found)) if found else facts.before
+    loops = [_loop(again, call) for call in _backwards(again)] if found else []
+    fed = any(isinstance(o, New) and o.path in batch_source.PATHS for loop in loops for o in loop.loaders)
+    if fed:
         facts.batch_sources, facts.before, facts.after, facts.loops = found, again, again, loops
+    return fed
 
 
 def _of_no_loader(facts: Facts) -> None:

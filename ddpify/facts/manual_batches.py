@@ -89,7 +89,7 @@ def _stacked(trees: Iterable[Tree], node: ast.AST) -> bool:
 
 
 def _slice(run: Run, tree: Tree, node: ast.Subscript) -> BatchSource | None:
-    rows = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
+    rows = _rows(node)
     if not isinstance(rows, ast.Slice) or rows.upper is None or (rows.step is not None and not is_number(rows.step, 1)):
         return None
     if rows.lower is None or is_number(rows.lower, 0):
@@ -103,15 +103,22 @@ def _rests(tree: Tree, found: Mapping[ast.AST, BatchSource]) -> Iterator[BatchSo
     """The rows left for a loop's last batch, `x[i:]` or `x[i : len(x)]`, where another branch of an `if` cuts `x[i : i + size]`."""
     cuts = [(cut.node, cut.size) for cut in found.values() if cut.kind == "rows" and cut.node in tree.parent]
     for node, size in cuts:
-        if not (isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice)):
+        cut = _rows(node)
+        if not (isinstance(node, ast.Subscript) and isinstance(cut, ast.Slice) and cut.lower is not None):
             continue
         for branch in (up for up in tree.path(node) if isinstance(tree.parent.get(up), ast.If)):
             for other in walk(tree.parent[branch]):
-                match other:
-                    case ast.Subscript(value=rows, slice=ast.Slice(lower=ast.expr() as start, upper=upper, step=None), ctx=ast.Load()):
-                        same_start = node.slice.lower is not None and same(start, node.slice.lower)
-                        if same_start and same(rows, node.value) and (upper is None or goes_to_the_end(other, upper)):
+                match _rows(other):
+                    case ast.Slice(lower=ast.expr() as start, upper=upper, step=None) if isinstance(other, ast.Subscript):
+                        if same(start, cut.lower) and same(other.value, node.value) and (upper is None or goes_to_the_end(other, upper)):
                             yield BatchSource("rows", other, size)
+
+
+def _rows(node: ast.AST) -> ast.expr | None:
+    """Which rows an expression takes of something: the `i:j` of `x[i:j]` and `x[i:j, 0]`."""
+    if not (isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load)):
+        return None
+    return node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
 
 
 def goes_to_the_end(node: ast.Subscript, upper: ast.expr) -> bool:
@@ -135,23 +142,28 @@ def _order(run: Run, node: ast.expr) -> ast.Call | None:
 
 def _tile(run: Run, tree: Tree, node: ast.expr, lower: ast.expr, upper: ast.expr) -> ast.expr | None:
     """The length of slices that follow one another without a gap or an overlap; None where they do not."""
-    start = resolved(tree, node, lower)
-    for end in _ends(tree, node, upper):
-        size = _added(end, (lower, start))
-        if size is None and isinstance(start, ast.BinOp) and isinstance(start.op, ast.Mult):
-            size = _next_multiple(start, end)
-        if size is None:
-            continue
-        if _multiple(start, size) or _steps(run, tree, node, start, size) or _moves(tree, node, lower, (end, upper), size):
-            return size
-        if isinstance(start, ast.BinOp) and isinstance(start.op, ast.Mod) and _multiple(_without_int(start.left), size):
-            return size
+    ends = list(_ends(tree, node, upper))
+    sizes = (_tile_from(run, tree, node, lower, start, (end, upper)) for start in _options(tree, node, lower) for end in ends)
+    return next((size for size in sizes if size is not None), None)
+
+
+def _tile_from(run: Run, tree: Tree, node: ast.expr, lower: ast.expr, start: ast.expr, ends: tuple[ast.expr, ast.expr]) -> ast.expr | None:
+    end = ends[0]
+    size = _added(end, (lower, start))
+    if size is None and isinstance(start, ast.BinOp) and isinstance(start.op, ast.Mult):
+        size = _next_multiple(start, end)
+    if size is None:
+        return _moved_on(tree, node, start) if isinstance(start, ast.Attribute) and same(start, end) else None
+    if _multiple(start, size) or _steps(run, tree, node, start, size) or _moves(tree, node, (lower, start), ends, size):
+        return size
+    if isinstance(start, ast.BinOp) and isinstance(start.op, ast.Mod) and _multiple(_without_int(start.left), size):
+        return size
     return None
 
 
 def _ends(tree: Tree, node: ast.expr, upper: ast.expr) -> Iterator[ast.expr]:
     """What the end of a slice may be: the operands of `min(i + size, n)`, each as its name was given it."""
-    for end in (upper, resolved(tree, node, upper)):
+    for end in (upper, *_options(tree, node, upper)):
         end = _without_int(end)
         if isinstance(end, ast.Call) and isinstance(end.func, ast.Name) and end.func.id == "min":
             yield from map(_without_int, end.args)
@@ -164,14 +176,26 @@ def _without_int(node: ast.expr) -> ast.expr:
     return node
 
 
-def resolved(tree: Tree, node: ast.AST, value: ast.expr, depth: int = 3) -> ast.expr:
-    """What a name was given, where one assignment of its function is all that gives it something."""
+def resolved(tree: Tree, node: ast.AST, value: ast.expr) -> ast.expr:
+    """What a name was given, where the assignments of its function all give it the same."""
+    options = _options(tree, node, value)
+    return options[0] if all(same(o, options[0]) for o in options) else _without_int(value)
+
+
+def _options(tree: Tree, node: ast.AST, value: ast.expr, depth: int = 3) -> list[ast.expr]:
+    """What a name was given, where assignments of its function are all that give it something; else the name."""
     value = _without_int(value)
-    if not isinstance(value, ast.Name) or not depth:
-        return value
+    given = _given(tree, node, value.id) if isinstance(value, ast.Name) and depth else []
+    if not given or None in given:
+        return [value]
+    return [option for each in given if each is not None for option in _options(tree, node, each, depth - 1)]
+
+
+def _given(tree: Tree, node: ast.AST, name: str) -> list[ast.expr | None]:
+    """What the function around a node assigns to a name; None for what is no assignment of one expression."""
     given: list[ast.expr | None] = []
     for other in walk(tree.function(node)):
-        if isinstance(other, ast.Name) and other.id == value.id and isinstance(other.ctx, ast.Store):
+        if isinstance(other, ast.Name) and other.id == name and isinstance(other.ctx, ast.Store):
             up = tree.parent.get(other)
             if isinstance(up, ast.Assign):
                 given.append(up.value)
@@ -179,11 +203,9 @@ def resolved(tree: Tree, node: ast.AST, value: ast.expr, depth: int = 3) -> ast.
                 given.append(line.value.elts[up.elts.index(other)] if len(line.value.elts) == len(up.elts) else None)
             else:
                 given.append(None)
-        elif isinstance(other, ast.arg) and other.arg == value.id:
+        elif isinstance(other, ast.arg) and other.arg == name:
             given.append(None)
-    if len(given) == 1 and given[0] is not None:
-        return resolved(tree, node, given[0], depth - 1)
-    return value
+    return given
 
 
 def _added(end: ast.expr, starts: tuple[ast.expr, ...]) -> ast.expr | None:
@@ -236,16 +258,27 @@ def _one_number(run: Run, a: ast.expr, b: ast.expr) -> bool:
     return len(mine) == 1 and mine == other
 
 
-def _moves(tree: Tree, node: ast.expr, lower: ast.expr, ends: tuple[ast.expr, ...], size: ast.expr) -> bool:
-    """Whether a loop around moves the start on by the size, or to the end."""
+def _moves(tree: Tree, node: ast.expr, starts: tuple[ast.expr, ...], ends: tuple[ast.expr, ...], size: ast.expr) -> bool:
+    """Whether a loop around, or the function itself, moves the start on by the size, or to the end."""
     loop = next((up for up in tree.ancestors(node) if isinstance(up, _LOOPS)), None)
-    for other in walk(loop) if loop is not None else ():
-        if isinstance(other, ast.AugAssign) and same(other.target, lower):
+    for other in walk(loop or tree.function(node)):
+        if isinstance(other, ast.AugAssign) and any(same(other.target, s) for s in starts):
             return isinstance(other.op, ast.Add) and same(other.value, size)
-        if isinstance(other, ast.Assign) and same(other.targets[0], lower):
-            added = _added(other.value, (lower,))
-            return any(same(other.value, end) for end in ends) or (added is not None and same(added, size))
+        if isinstance(other, ast.Assign) and any(same(other.targets[0], s) for s in starts):
+            added = _added(other.value, starts)
+            if any(same(other.value, end) for end in ends) or (added is not None and same(added, size)):
+                return True
+            if loop is not None:
+                return False
     return False
+
+
+def _moved_on(tree: Tree, node: ast.expr, place: ast.expr) -> ast.expr | None:
+    """By how much a function moves a place on between the start and the end that it takes from it: `self.at += size`."""
+    added = (
+        n.value for n in walk(tree.function(node)) if isinstance(n, ast.AugAssign) and isinstance(n.op, ast.Add) and same(n.target, place)
+    )
+    return next(added, None)
 
 
 # ------------------------------------------------------------------------------------------------ splits

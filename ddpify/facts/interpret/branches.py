@@ -88,10 +88,15 @@ def _in_both(origins: frozenset[Origin], parts: list[Value]) -> frozenset[Origin
 
 
 def _as_asked(run: Interpreter, test: ast.expr, taken: bool) -> None:
-    """Of a model or a tensor that may be none, as `if x is not None:` asks, let each branch have what it then is."""
+    """Let each branch have what it then is: of what may be none (`if x is not None:`), or of a name that is one of some texts."""
     match test:
         case ast.Compare(left=asked, ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(value=None)]):
             none = isinstance(op, ast.Is) is taken
+        case ast.Compare(left=ast.Name(name), ops=[ast.In() | ast.NotIn() as op], comparators=[options]) if isinstance(op, ast.In) is taken:
+            value, texts = run.lookup(name), _texts_in(run, options)
+            if texts and not any(isinstance(o, Lit) for o in value.objs):
+                run.bind(name, Value(texts, value.origins, value.scale, value.shape))
+            return
         case _:
             return
     value = _held_now(run, asked)
@@ -105,6 +110,17 @@ def _as_asked(run: Interpreter, test: ast.expr, taken: bool) -> None:
         run.bind(asked.id, left)
     elif isinstance(asked, ast.Attribute) and len(owners := run.trace.values.get(asked.value, NOTHING).objs) == 1:
         run.memory[next(iter(owners)), asked.attr] = left
+
+
+def _texts_in(run: Interpreter, options: ast.expr) -> frozenset[Obj]:
+    """The texts that a list consists of, if it is written out."""
+    value = run.trace.values.get(options, NOTHING)
+    kept = (
+        options if isinstance(options, (ast.List, ast.Tuple, ast.Set)) else next((o.node for o in value.objs if isinstance(o, New)), None)
+    )
+    parts = kept.elts if isinstance(kept, (ast.List, ast.Tuple, ast.Set)) else []
+    texts = [p.value for p in parts if isinstance(p, ast.Constant) and isinstance(p.value, str)]
+    return frozenset(Lit(t) for t in texts) if len(texts) == len(parts) and len(value.objs) < 2 else frozenset()
 
 
 def _with_numbers_of(live: list[State], idle: State) -> State:

@@ -16,7 +16,7 @@ def attribute_by_name(use: Use) -> Value:
     if len(use.args) < 2:
         return NOTHING
     base, default = use.args[0], use.args[2:]
-    names = texts_of(use.args[1])
+    names = texts_of(join([named.option(use.run, o, (named.CHOICES,)) for o in use.args[1].objs]))
     if names == ["module"] and default and (base.kinds() & WRAPPERS or default[0].objs == base.objs):  # a model, without a wrapper
         return join([_unwrapped(use, o) for o in base.objs])
     if names:

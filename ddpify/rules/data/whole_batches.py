@@ -83,6 +83,7 @@ _OF_ONE_SEQUENCE = frozenset(
     f"torch.nn.{name}"
     for name in "RNN LSTM GRU Transformer TransformerEncoder TransformerEncoderLayer TransformerDecoder MultiheadAttention".split()
 )
+_BATCHED = 3  # dimensions of what such a layer takes of several
 _LABELS = frozenset(("label", "labels", "target", "targets"))  # given to a library's model, which then may give its loss
 _MADE_OF_ROWS = ("other", "chosen")  # of which the next run tells whether a model can run on parts of them
 _MOVES = frozenset("to cuda cpu float double half long contiguous detach requires_grad_ type".split())
@@ -180,7 +181,8 @@ def _is_alike(context: Context, node: ast.expr) -> bool:
     value = context.facts.after.value(node)
     own = any(map(value.of_kind, ("forward", "graded", "parameters", "weight")))
     alike = not value.objs and not own and context.placement(value) == REPLICATE
-    return alike and (_has_columns(context.facts.after, value) or (value.shape is None and _is_all_of_the_data(context, node)))
+    columns = _has_columns(context.facts.after, value) if alike else False
+    return _is_all_of_the_data(context, node) if columns is None else columns
 
 
 def _is_all_of_the_data(context: Context, node: ast.expr) -> bool:
@@ -190,21 +192,37 @@ def _is_all_of_the_data(context: Context, node: ast.expr) -> bool:
     stored = {n.id for loop in context.facts.training_loops for n in names_stored(loop)}
     given = {a.arg for a in walk(tree.function(node)) if isinstance(a, ast.arg)}
     fixed = bool(names) and not any(n.id in stored | given for n in names) and not any(isinstance(n, ast.Subscript) for n in walk(node))
-    return fixed and not any(kind in _OF_ONE_SEQUENCE for call in run.trace.calls for kind in call.func.kinds())
+    sequences = (call for call in run.trace.calls if _OF_ONE_SEQUENCE & call.func.kinds())
+    return fixed and all(_takes_a_batch(context, call) for call in sequences)
 
 
-def _has_columns(run: Run, value: Value) -> bool:
-    """Whether a tensor is known to have two dimensions or more: a single one may be that of the entries of one sample."""
-    if value.shape is None or value.shape.ndim is not None:
-        return value.shape is not None and value.shape.dims > 1
+def _takes_a_batch(context: Context, call: Call) -> bool:
+    """Whether a layer that also takes one sequence alone has a batch of them: its state, or what it gives, has three dimensions."""
+    run, tree = context.facts.after, context.facts.tree_of(call.node)
+    state = (v for given in call.args[1:] for v in (given, *_held(run, given)))
+    if any(v.shape is not None and v.shape.ndim == _BATCHED for v in state):
+        return True
+    made = {v.shape.base for v in (call.result, *_held(run, call.result)) if v.shape is not None} - {None}
+    taken = (n for n in tree.of(ast.Subscript) if isinstance(n.slice, ast.Tuple) and len(n.slice.elts) == _BATCHED)
+    return any(shape is not None and shape.base in made for shape in (run.value(n.value).shape for n in taken))
+
+
+def _has_columns(run: Run, value: Value) -> bool | None:
+    """Whether a tensor has two dimensions or more: a single one may be that of the entries of one sample. None where it is not known."""
+    if value.shape is None:
+        return None
+    if value.shape.ndim is not None:
+        return value.shape.dims > 1
     made = value.shape.base
     if isinstance(made, ast.Subscript):
         return value.shape.dims >= 0  # a list of numbers picks them: those are of samples
     if not isinstance(made, ast.Call) or value.shape.dims < 0:
         return False
     rows = [row for given in made.args for row in _held(run, run.value(given))]
-    return bool(rows) and all(
-        row.objs and all(isinstance(o, Tup) or (isinstance(o, New) and o.path == "list") for o in row.objs) for row in rows
+    return (
+        None
+        if not rows
+        else all(row.objs and all(isinstance(o, Tup) or (isinstance(o, New) and o.path == "list") for o in row.objs) for row in rows)
     )
 
 

@@ -222,15 +222,15 @@ def _orders(context: Context, call: Call) -> bool:
     tree, paths = context.facts.tree_of(call.node), call.func.paths()
     if any(k in call.keywords for k in library.GENERATORS) or any(a.batches() for a in call.args):
         return False
+    sliced = any(o.path == batch_source.SLICE for o in context.facts.feeding)
     if paths & library.SHUFFLES:
-        batches = _batch_loops(context)
+        batches = set() if sliced else _batch_loops(context)  # which goes on to the next epoch by itself
         return (
             not _by_data(context, call)
             and not _by_model(context, call)
             and not any(loop.node in batches for loop in call.loops)
             and not _shared_after(context, tree, call.node)
         )
-    sliced = any(o.path == batch_source.SLICE for o in context.facts.feeding)
     return sliced and bool(paths & batch_source.ORDERS) and _follows(context, tree, call.node)
 
 
