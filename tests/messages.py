@@ -741,6 +741,15 @@ COMMENTS = {
     "a comment accepts a finding": piece(
         "step", "loss = criterion(model(x), y).sqrt()\noptimizer.zero_grad()\nloss.backward()  # ddpify: skip\noptimizer.step()\n"
     ),
+    "a sampler that is asked for more in a module that stays": whole(
+        "from asking import ask\n" + HEAD + "class Drawn(torch.utils.data.Sampler):\n"
+        "    ordered = False\n"
+        "    def __iter__(self):\n"
+        "        return iter(torch.randperm(640).tolist())\n"
+        "    def __len__(self):\n"
+        "        return 640\n" + SET_UP.replace("shuffle=True", "sampler=Drawn()") + LOOP + "ask(loader)\n",
+        {"asking.py": KEPT + "def ask(loader):\n    loader.sampler.ordered = True\n"},
+    ),
     "a script that stays": whole("# ddpify: skip-file\n" + HEAD + SET_UP + LOOP),
     "what a comment says of a value": piece(
         "step", "import tools\n\nrate = tools.rate()  # ddpify: replicate\n" + STEP.replace("loss.backward()", "(loss * rate).backward()")

@@ -40,6 +40,55 @@ class BackgroundGenerator(threading.Thread):
             yield one[0]
 """
 
+_DRAWN = """\
+import torch
+from torch.utils.data import Sampler
+
+
+class Drawn(Sampler):
+    def __init__(self, length):
+        self.length, self.ordered = length, False
+
+    def __len__(self):
+        return self.length
+
+    def __iter__(self):
+        yield from range(self.length) if self.ordered else torch.randperm(self.length).tolist()
+
+
+def total(loader):
+    if hasattr(loader.sampler, "ordered"):
+        loader.sampler.ordered = True
+    seen = []
+    for rows, _ in loader:
+        seen.append(rows)
+    rows = torch.cat(seen)
+    return (rows.sum(1) * torch.arange(len(rows))).sum()
+"""
+_IN_ORDER = """
+def in_order(loader):
+    seen = []
+    for rows, _ in loader:
+        seen.append(rows)
+    return torch.cat(seen)
+
+def joined(loader):
+    seen = torch.empty(0, 8)
+    for rows, _ in loader:
+        seen = torch.cat([seen, rows])
+    return seen
+
+loader = DataLoader(TensorDataset(x, y), batch_size=6)
+model = nn.Linear(8, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(2):
+    for rows, kinds in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model(rows), kinds).backward()
+        optimizer.step()
+seen = %s
+print("total", round((seen.sum(1) * torch.arange(len(seen))).sum().item(), 3))
+"""
 _STREAMED = """
 {made}
 net = nn.Linear(8, 2)
@@ -871,6 +920,72 @@ SCRIPTS: dict[str, Script] = {
             optimizer.step()
 """,
     ),
+    "batch samplers of two kinds, which a function chooses from by its caller": Script(
+        """
+    import random
+
+    from torch.utils.data import BatchSampler, RandomSampler, Sampler
+
+    class Pairs(Sampler):
+        def __init__(self, length, size):
+            self.length, self.size = length, size
+
+        def __len__(self):
+            return self.length // self.size
+
+        def __iter__(self):
+            order = random.sample(range(self.length), self.length)
+            for i in range(len(self)):
+                yield order[i * self.size : (i + 1) * self.size]
+
+    def load(data, how="all"):
+        if how == "all":
+            draw = lambda data: BatchSampler(RandomSampler(data), 6, True)
+        else:
+            draw = lambda data: Pairs(len(data), 6)
+        return DataLoader(data, batch_sampler=draw(data))
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--pairs", action="store_true")
+    args = parser.parse_args()
+    if not args.pairs:
+        loader = load(TensorDataset(x, y))
+    else:
+        loader = load(TensorDataset(x, y), "pairs")
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, kinds in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), kinds).backward()
+            optimizer.step()
+""",
+        args=("--pairs",),
+    ),
+    "a sampler that a module asks for what it has, and sets": Script(
+        """
+    from drawing import Drawn, total
+
+    loader = DataLoader(TensorDataset(x, y), batch_size=6, sampler=Drawn(44))
+    held_out = DataLoader(TensorDataset(x[:8], y[:8]), batch_size=6)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, kinds in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), kinds).backward()
+            optimizer.step()
+    for name, one in (("held out", held_out), ("training", loader)):
+        print(f"total {name} {total(one):.4f}")
+""",
+        files={"drawing.py": _DRAWN},
+        same=("total",),
+    ),
+    "rows of the training loader, in their order, by one expression": Script(
+        _IN_ORDER % "torch.cat([rows for rows, _ in loader])", same=("total",)
+    ),
+    "rows of the training loader, in their order, batch by batch": Script(_IN_ORDER % "in_order(loader)", same=("total",)),
+    "rows of the training loader, in their order, joined to others": Script(_IN_ORDER % "joined(loader)", same=("total",)),
     # ------------------------------------------------------------------------------------------ streams
     "a stream of numbers": Script("""
     from torch.utils.data import IterableDataset

@@ -42,6 +42,8 @@ def shard(site: LoaderCall, expression: ast.expr) -> Change | Finding:
     text = f"{site.name(key)}({given})" + (f" if {site.when} else {{0}}" if site.when else "")
     share = Replace(expression, text, (expression,))
     reads = sampler.inner_reads(site, "batch_sampler", "batches")
+    if isinstance(reads, Finding):
+        return reads
     why, level = (_PARTS, Safety.SAFE) if whole else (_SHARES, Safety.NOTE)
     return site.change([*divided, share, *reads], (key, *needs, *forks), imports, why, level)
 

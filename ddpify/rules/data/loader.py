@@ -518,7 +518,8 @@ def epoch_of(context: Context, loader: New) -> str:
     run = context.facts.after
     if stream.is_stream(context, run.attribute(loader, "dataset")):
         return ""
-    batches = run.attribute(loader, "batch_sampler").instances()
+    made = {o for o in context.facts.loaders if o.node is loader.node} | {loader}  # which one call may give batch samplers of several kinds
+    batches = {batches for o in made for batches in run.attribute(o, "batch_sampler").instances()}
     if not batches:
         return "sampler"
     return "batch_sampler.sampler" if all(o.path == batch_sampler.TORCHS for o in batches) else "batch_sampler"

@@ -113,7 +113,10 @@ def _given_sampler(site: LoaderCall, expression: ast.expr) -> Change | Finding:
         edits += [Replace(arm.node, text, (arm.node,))] if text else []
         needs, imports = [*needs, *arm.needs(site.context)[0]], [*imports, *arm.needs(site.context)[1]]
     if [arm.node for arm in arms if arm.draws] == [expression]:
-        edits += sampler.inner_reads(site, "sampler", "sampler")
+        reads = sampler.inner_reads(site, "sampler", "sampler")
+        if isinstance(reads, Finding):
+            return reads
+        edits += reads
     return site.change(edits, tuple(dict.fromkeys(needs)), tuple(dict.fromkeys(imports)))
 
 

@@ -10,7 +10,8 @@ from ddpify.facts.manual_batches import size_arguments
 from ddpify.facts.model import NOTHING, Class, Func, Lit, New, Value
 from ddpify.facts.runs import Run
 from ddpify.facts.tree import last_name, scope_nodes, walk
-from ddpify.records import dataclass
+from ddpify.records import dataclass, replace
+from ddpify.rules.base import Finding
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import draws
 from ddpify.rules.data.loader_call import SAMPLER_IMPORT, LoaderCall
@@ -224,16 +225,30 @@ def _stops(call: ast.Call) -> bool:
     return bool(ends) and not (isinstance(ends[-1], ast.Constant) and ends[-1].value is None)
 
 
-def inner_reads(site: LoaderCall, attribute: str, holder: str) -> list[Edit]:
+def inner_reads(site: LoaderCall, attribute: str, holder: str) -> list[Edit] | Finding:
     """`loader.sampler.own_name`: what the script's own sampler has is read off it, behind the one that shares it out."""
-    context, run, loaders = site.context, site.context.facts.after, site.loaders
-    edits: list[Edit] = []
-    for node in (n for n in context.tree.of(ast.Attribute) if n.attr == attribute and isinstance(n.ctx, ast.Load)):
-        over, up = run.value(node.value).instances(), context.tree.parent[node]
-        own = isinstance(up, ast.Attribute) and any(_has(run, o, up.attr) for o in run.value(node).instances())
-        if own and over and over <= loaders:
-            edits.append(Replace(node, f"{{0}}.{holder}", (node,)))
+    run, loaders, edits = site.context.facts.after, site.loaders, list[Edit]()
+    for tree in site.context.facts.trees.values():
+        for node in (n for n in tree.of(ast.Attribute) if n.attr == attribute and isinstance(n.ctx, ast.Load)):
+            over, name = run.value(node.value).instances(), _asked(tree.parent[node], node)
+            if not over & loaders or not any(_has(run, o, name) for o in run.value(node).instances()):
+                continue
+            if not site.context.facts.is_edited(node):
+                found = site.refuse("the loader's own sampler is asked for more in a module that is not edited", FIX, node)
+                return replace(found, needs_edits_in=frozenset((tree.name,)))
+            own = over <= loaders and not site.when
+            edits.append(Replace(node, f"{{0}}.{holder}" if own else f'getattr({{0}}, "{holder}", {{0}})', (node,)))
     return edits
+
+
+def _asked(up: ast.AST, node: ast.expr) -> str:
+    """The name of the attribute that is asked of an expression, also by `hasattr` and its like; empty for none."""
+    if isinstance(up, ast.Attribute):
+        return up.attr
+    if isinstance(up, ast.Call) and last_name(up.func) in ("hasattr", "getattr", "setattr") and len(up.args) > 1 and up.args[0] is node:
+        name = up.args[1]
+        return name.value if isinstance(name, ast.Constant) and isinstance(name.value, str) else ""
+    return ""
 
 
 def _has(run: Run, sampler: New, name: str) -> bool:

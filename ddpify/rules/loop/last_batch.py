@@ -119,7 +119,7 @@ def of_one_batch(context: Context, node: ast.AST) -> bool:
 
 def _reads_one_batch(context: Context, node: ast.AST, seen: set[ast.AST]) -> bool:
     """Whether all that an expression reads of a rank's own depends on one batch; `seen` are the definitions that were looked into."""
-    if any(_holds_rank_numbers(context, part) for part in walk(node)):
+    if any(_holds_rank_numbers(context, part) or _goes_through(context, part) for part in walk(node)):
         return False
     for read in _rank_reads(context, node):
         reaching = context.facts.after.definitions.reaching(read)
@@ -131,6 +131,13 @@ def _reads_one_batch(context: Context, node: ast.AST, seen: set[ast.AST]) -> boo
         if not all(_defined_by_one(context, read, d, seen) for d in reaching.definitions):
             return False
     return all(_reads_one_batch(context, given, seen) for given in _returned(context, node, seen))
+
+
+def _goes_through(context: Context, node: ast.AST) -> bool:
+    """Whether an expression is made of one batch after the other: `[model(x) for x, y in loader]`."""
+    run = context.facts.after
+    over = [part for head in getattr(node, "generators", ()) for part in walk(head.iter)]
+    return any(run.feeds(run.value(part)) and run.value(part).instances() & context.sharded_loaders for part in over)
 
 
 def _filled_with(context: Context, change: ast.AST) -> ast.expr | None:

@@ -17,6 +17,7 @@ from ddpify.placement.shape import EXTREMES
 from ddpify.placement.values import CHOICE
 from ddpify.records import replace
 from ddpify.rules.context import Context
+from ddpify.rules.data.loader import keeps_order
 from ddpify.rules.data.stream import ITERABLE
 from ddpify.rules.loop.branches import passes_alike, under_own_test
 from ddpify.rules.loop.fresh import assigned, is_fresh
@@ -125,9 +126,15 @@ def _list(var: Variable) -> Reduction | None:
         if element.scale in _REDUCED or not reduction.problem:
             return reduction
         doubt = f"`{live.name}` collects values that are not plain means over a batch: each rank has those of its part of the data only"
-    if any(o.path in DICTS for o in var.objs):
+    if any(o.path in DICTS for o in var.objs) or _has_rows_in_order(var):
         return unknown(live)
     return _gathered(var, f"{live.whole_target()} = {{gather}}({live.shown})", doubt)
+
+
+def _has_rows_in_order(var: Variable) -> bool:
+    """Whether rows are collected batch by batch in the order of the data: ranks' parts of a batch, one after the other, would lose it."""
+    loaders = [o for o in var.context.facts.after.value(var.loop).batches() if isinstance(o, New)]
+    return not var.sharded and var.element.scale == "sample" and any(keeps_order(var.context, o) for o in loaders)
 
 
 def _is_written_out(var: Variable) -> bool:
@@ -183,6 +190,8 @@ def _joined_rows(var: Variable) -> Reduction | None:
         return None
     if var.element.scale in _REDUCED and not var.sharded:
         return _at_source(var)
+    if _has_rows_in_order(var):
+        return unknown(var.live)
     text, size = var.live.shown, f"{var.loader}.batch_size"
     func = next(w.node.value.func for w in var.live.writes if isinstance(getattr(w.node, "value", None), ast.Call))  # type: ignore[attr-defined]
     roots = {path.partition(".")[0] for path in var.context.facts.after.value(func).paths()}
