@@ -304,9 +304,18 @@ def _replicate(context: Context) -> tuple[Context, dict[ModuleType, list[Change 
             break
         context = context.after_changes(agreeing)
     items[settings] = [*closures, *settings.changes(context)]
+    items[carried] = _still_said(context, carried, items[carried])
     if gradients:
         items[wrap] = [*gradients, *wrap.changes(context)]
     return context, items
+
+
+def _still_said(context: Context, rule: ModuleType, items: list[Change | Finding | Proof]) -> list[Change | Finding | Proof]:
+    """What a rule answered, without the findings that hold no more once what the other rules reduce is reduced."""
+    if not any(isinstance(item, Finding) for item in items):
+        return items
+    left = set(rule.changes(context))
+    return [item for item in items if not isinstance(item, Finding) or item in left]
 
 
 def _with_effects(context: Context, items: Iterable[Change | Finding | Proof]) -> Context:

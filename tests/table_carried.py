@@ -2,6 +2,8 @@
 
 from scripts import Script, on_three
 
+from ddpify import Options
+
 NUMBERED = """
     class Numbered(Dataset):
         def __len__(self):
@@ -782,4 +784,70 @@ _BANKS = {
 SCRIPTS |= {
     title: Script(_BANK.replace("{save}", save).replace("{read}", read).replace("{move}", move), same=("bank",))
     for title, (save, read, move) in _BANKS.items()
+}
+SHARED = Options(whole_batches="never")
+SCRIPTS |= {
+    "guesses of an evaluation, of which a data set is made": Script(
+        """
+    class Rows(Dataset):
+        def __init__(self, rows, labels):
+            self.rows, self.labels = rows, labels
+
+        def __len__(self):
+            return len(self.rows)
+
+        def __getitem__(self, at):
+            return self.rows[at], self.labels[at]
+
+
+    def fit(loader):
+        for rows, labels in loader:
+            loss = F.cross_entropy(model(rows), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+
+    def guessed(loader):
+        found = []
+        with torch.no_grad():
+            for rows, _ in loader:
+                found.append(model(rows).softmax(1))
+        return torch.cat(found)
+
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    first, rest = Rows(x[:20], y[:20]), Rows(x[20:], y[20:])
+    fit(DataLoader(first, batch_size=4, shuffle=True))
+    chances = guessed(DataLoader(rest, batch_size=8))
+    sure = chances.max(1).values.argsort()[-12:]
+    added = Rows(x[20:][sure], chances.argmax(1)[sure])
+    for _ in range(2):
+        fit(DataLoader(added, batch_size=2, shuffle=True))
+    print("guessed", guessed(DataLoader(rest, batch_size=8)).max().item())
+""",
+        same=("guessed",),
+        options=SHARED,
+    ),
+    "losses of samples, by which a sampler of each epoch draws": Script(
+        """
+    data = TensorDataset(x[:40], y[:40], torch.arange(40))
+    weights = torch.ones(40)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        sampler = torch.utils.data.WeightedRandomSampler(weights, 40)
+        loader = DataLoader(data, batch_size=8, sampler=sampler)
+        for rows, labels, numbers in loader:
+            each = F.cross_entropy(model(rows), labels, reduction="none")
+            optimizer.zero_grad()
+            each.mean().backward()
+            optimizer.step()
+            weights[numbers] = each.detach() + 0.1
+        print("heaviest", weights.max().item())
+""",
+        same=("heaviest",),
+        options=SHARED,
+    ),
 }

@@ -320,7 +320,8 @@ def _trains_anew(context: Context, loop: Loop) -> bool:
 
 def _loop_over(run: Run, training: TrainingLoop, loader: New) -> ast.For | ast.AsyncFor | None:
     for loop in training.backward.loops:
-        draws = loader in batches_of(run, loop.element) and loader not in loop.over.of_kind("batch")
+        draws = loader in batches_of(run, loop.element)
+        draws &= loader not in loop.over.of_kind("batch") or any(loader in over.objs for over in run.iterated(loop.over))
         draws &= not any(_was_drawn(run, o, loader) for o in loop.over.instances() if o.path == "list")
         if isinstance(loop.node, (ast.For, ast.AsyncFor)) and draws:
             return loop.node
