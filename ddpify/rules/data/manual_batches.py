@@ -1,9 +1,10 @@
 """Give each rank its rows of the batches that a script makes by hand.
 
 What it does: where a training step takes a slice, a part of a split, an index list or a list of rows that a loop collects, and all ranks
-    have the same one, each rank takes every N-th row of it; the loop, its bounds and the batch size stay. An order drawn anew for each epoch is rank 0's on all ranks. Where a
-    step draws its batch at random, each rank draws its own N-th part of it; a generator of the script's own draws the same on all ranks,
-    and each takes its rows. A function that also serves the evaluation stays as it is: the rows are taken where training receives them.
+    have the same one, each rank takes every N-th row of it; the loop, its bounds and the batch size stay. An order drawn anew for each
+    epoch is rank 0's on all ranks. Where a step draws its batch at random, each rank draws its own N-th part of it; a generator of the
+    script's own draws the same on all ranks, and each takes its rows. A function that also serves the evaluation stays as it is: the rows
+    are taken where training receives them.
 Why: without a sampler every rank would train on the same rows, N times the work for the same step.
 Safety: NOTE; where the number of ranks does not divide a batch, its last row is repeated. MANUAL where the slices may be
     windows of time, or columns are the batch.
