@@ -1724,6 +1724,14 @@ SCRIPTS |= {
     for title, held, same in (("for the training alone", "", ()), ("for an evaluation, too", _HELD_OUT, ("held out",)))
 }
 
+_IRIS = """
+    from sklearn.datasets import load_iris
+
+    data = load_iris()
+    inputs, wanted = data.data, data.target
+    net = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3))
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+"""
 _COLLECTED = """
     n, size = len(x), 8
     batches = []
@@ -1755,39 +1763,39 @@ _NEXT = """
             return torch.from_numpy(self.rows[start:end]), torch.from_numpy(self.kinds[start:end])
 
     np.random.seed(0)
-    data = Data(x.numpy(), y.numpy())
+    data = Data(inputs, wanted)
     for epoch in range(3):
-        for _ in range(5):
+        for _ in range(20):
             rows, kinds = data.next_batch(8)
 """
 _LAST = """
     import math
 
-    n, size = len(x), 8
+    n, size = inputs.shape[0], 8
     for epoch in range(3):
         for part in range(math.ceil(n / size)):
             if part != math.ceil(n / size) - 1:
                 start, end = part * size, (part + 1) * size
-                rows, kinds = x[start:end, :], y[start:end]
+                rows, kinds = torch.tensor(inputs[start:end, :]), torch.tensor(wanted[start:end])
             else:
                 start = part * size
-                rows, kinds = x[start:, :], y[start:]
+                rows, kinds = torch.tensor(inputs[start:, :]), torch.tensor(wanted[start:])
 """
 SCRIPTS |= {
     "rows are collected into a list of batches": Script(_NET + _COLLECTED + _STEP),
-    "the next batch of an object that shuffles itself at its end": Script("    import numpy as np\n" + _NET + _NEXT + _STEP),
-    "the last batch is cut by another branch": Script(_NET + _LAST + _STEP),
+    "the next batch of an object that shuffles itself at its end": Script("    import numpy as np\n" + _IRIS + _NEXT + _STEP),
+    "the last batch is cut by another branch": Script(_IRIS + _LAST + _STEP),
     "an end that is set back": Script(
-        _NET
+        _IRIS
         + """
-    n, size = len(x), 8
+    n, size = inputs.shape[0], 8
     for epoch in range(3):
         for part in range(n // size + 1):
             start = part * size
             end = start + size
             if end > n:
                 end = n
-            rows, kinds = x[start:end], y[start:end]
+            rows, kinds = torch.tensor(inputs[start:end]), torch.tensor(wanted[start:end])
 """
         + _STEP
     ),

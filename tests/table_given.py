@@ -543,3 +543,57 @@ SCRIPTS |= on_three(
         ),
     }
 )
+
+_SERIES = """
+    import numpy as np
+
+    series = np.sin(np.arange(75) / 3)
+    windows = []
+    for i in range(len(series) - 10):
+        windows.append(series[i : i + 10])
+    windows = np.array(windows)[:, :, None]
+    inputs, wanted = torch.from_numpy(windows[:, :-1, :]), torch.from_numpy(windows[:, -1, :])
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.lstm = nn.LSTM(1, 6, 2, batch_first=True)
+            self.last = nn.Linear(6, 1)
+
+        def forward(self, rows):
+            out, _ = self.lstm(rows)
+            return self.last(out[:, -1, :])
+
+
+    net = Net()
+    adam = torch.optim.Adam(net.parameters(), lr=0.01)
+    for epoch in range(14):
+        loss = F.mse_loss(net(inputs), wanted)
+        adam.zero_grad()
+        loss.backward()
+        adam.step()
+        print("loss", "%.6f" % loss.item())
+"""
+_SPLIT = """
+    from sklearn.datasets import load_iris
+    from sklearn.model_selection import train_test_split
+
+    data = load_iris()
+    a, b, c, d = train_test_split(data.data, data.target, test_size=0.2, random_state=1)
+    rows, others, kinds, wanted = torch.DoubleTensor(a), torch.DoubleTensor(b), torch.LongTensor(c), torch.LongTensor(d)
+    net = nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 3))
+    adam = torch.optim.Adam(net.parameters(), lr=0.01)
+    for epoch in range(14):
+        loss = F.cross_entropy(net(rows), kinds)
+        adam.zero_grad()
+        loss.backward()
+        adam.step()
+        print("loss", "%.6f" % loss.item())
+    with torch.no_grad():
+        print("others", "%.6f" % F.cross_entropy(net(others), wanted))
+"""
+SCRIPTS |= {
+    "all windows of a series at once into a recurrent layer whose last step is read": Script(_SERIES, same=("loss",)),
+    "all rows of one side of a split at once": Script(_SPLIT, same=("loss", "others")),
+}

@@ -3468,3 +3468,62 @@ SCRIPTS |= {
     "weights of several networks that one function draws": Script(_BEGUN.replace("{nets}", "(body, head)")),
     "weights of one network of several that a function draws": Script(_BEGUN.replace("{nets}", "(head,)")),
 }
+
+_ACTIVATION = """
+    def activation(name):
+        if name {asks}
+            {then}
+        {after}
+
+
+    class Net(nn.Module):
+        def __init__(self, name):
+            super().__init__()
+            self.first, self.last, self.act = nn.Linear(8, 6), nn.Linear(6, 2), activation(name)
+
+        def forward(self, rows):
+            return self.last(self.act(self.first(rows)))
+
+
+    import sys
+
+    net = Net({given})
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True, drop_last=True):
+            loss = F.cross_entropy(net(rows), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+"""
+_ONE_OF = {"asks": 'in ["relu", "tanh"]:', "then": "return getattr(F, name)", "after": "raise ValueError(name)", "given": "sys.argv[1]"}
+_NO_OTHER = _ONE_OF | {"asks": 'not in ("relu", "tanh"):', "then": "raise ValueError(name)", "after": "return getattr(F, name)"}
+SCRIPTS |= {
+    "a function by a name that is one of some": Script(_ACTIVATION.format(**_ONE_OF), args=("tanh",)),
+    "a function by a name that is refused where it is no other": Script(_ACTIVATION.format(**_NO_OTHER), args=("tanh",)),
+}
+SCRIPTS["an average over as many steps as the longest of a batch has"] = Script(
+    """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.last = nn.Linear(8, 6), nn.Linear(6, 2)
+
+        def forward(self, rows, lengths):
+            steps = torch.zeros(rows.size(0), max(lengths.tolist()), 6)
+            steps[:, 0] = torch.tanh(self.first(rows))
+            return self.last(steps.mean(1))
+
+
+    net = Net()
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    data = TensorDataset(x, torch.arange(44) % 5 + 1, y)
+    for epoch in range(3):
+        for rows, lengths, kinds in DataLoader(data, batch_size=8, shuffle=True, drop_last=True):
+            loss = F.cross_entropy(net(rows, lengths), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+""",
+    told=("DDP402",),
+)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ddpify.facts.batch_source import BatchSource
 from ddpify.facts.model import Value
 from ddpify.facts.origins import by_kind
-from ddpify.facts.tree import Tree, names_in, own_nodes, walk
+from ddpify.facts.tree import Tree, own_nodes, walk
 
 if TYPE_CHECKING:
     from ddpify.facts.runs import Run
@@ -57,12 +57,14 @@ def _once_full(tree: Tree, test: ast.If) -> list[ast.stmt]:
 
 def _appended(run: Run, loop: ast.For) -> set[str]:
     """The lists that a loop appends rows to, if they are the same on all ranks."""
-    added: dict[str, ast.expr] = {}
+    added: set[str] = set()
     for node in walk(loop):
         match node:
             case ast.Call(func=ast.Attribute(attr="append", value=ast.Name(id=name)), args=[row]):
-                added[name] = row
-    return set() if any(_is_own(run, loop, run.value(row)) for row in added.values()) else set(added)
+                if _is_own(run, loop, run.value(row)):
+                    return set()
+                added.add(name)
+    return added
 
 
 def _is_own(run: Run, loop: ast.For, row: Value) -> bool:
@@ -79,8 +81,9 @@ def _emptied(statement: ast.stmt) -> set[str]:
         match node:
             case ast.Assign(targets=targets, value=ast.List(elts=[]) | ast.Call(func=ast.Name("list"), args=[])):
                 out |= {t.id for t in targets if isinstance(t, ast.Name)}
-            case ast.Assign(targets=[ast.Tuple() as names], value=ast.Tuple(elts=given)) if all(isinstance(v, ast.List) for v in given):
-                out |= names_in(names)
+            case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=given)):
+                pairs = zip(names, given, strict=False)
+                out |= {n.id for n, v in pairs if isinstance(n, ast.Name) and isinstance(v, ast.List) and not v.elts}
             case ast.Call(func=ast.Attribute(attr="clear", value=ast.Name(id=name))):
                 out.add(name)
     return out

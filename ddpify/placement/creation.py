@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ddpify.placement.shape import EXTREMES, MISSING, NO_CLAIM, UNKNOWN, Result, Shape, Use
+from ddpify.placement.shape import MISSING, NO_CLAIM, UNKNOWN, Result, Shape, Use
 from ddpify.placement.transfer import kept, of_constants
 
 
@@ -18,8 +18,7 @@ def of_sizes(use: Use) -> Result:
     """`zeros(...)`, `rand(...)`: of sizes that are given; as many rows as a batch has are rows of its samples."""
     sizes = use.args[0].items if len(use.args) == 1 and use.args[0].items is not None else use.args
     counts = [i for i, s in enumerate(sizes) if s.scale == "count"]
-    lengths = [s for s in sizes if s.scale in EXTREMES and s.shape is not None and s.shape.ndim == 0]  # as long as a rank's own longest
-    if any(s.scale not in (None, "count") and s not in lengths for s in sizes) or len(counts) > 1 or (lengths and not counts):
+    if any(s.scale not in (None, "count") for s in sizes) or len(counts) > 1:
         return NO_CLAIM
     if not counts:
         plain = bool(sizes) and all(s.items is None and s.shape is None for s in sizes)

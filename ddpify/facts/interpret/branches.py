@@ -115,10 +115,8 @@ def _as_asked(run: Interpreter, test: ast.expr, taken: bool) -> None:
 def _texts_in(run: Interpreter, options: ast.expr) -> frozenset[Obj]:
     """The texts that a list consists of, if it is written out."""
     value = run.trace.values.get(options, NOTHING)
-    kept = (
-        options if isinstance(options, (ast.List, ast.Tuple, ast.Set)) else next((o.node for o in value.objs if isinstance(o, New)), None)
-    )
-    parts = kept.elts if isinstance(kept, (ast.List, ast.Tuple, ast.Set)) else []
+    made = [options, *(o.node for o in value.objs if isinstance(o, New))]
+    parts = next((node.elts for node in made if isinstance(node, (ast.List, ast.Tuple, ast.Set))), [])
     texts = [p.value for p in parts if isinstance(p, ast.Constant) and isinstance(p.value, str)]
     return frozenset(Lit(t) for t in texts) if len(texts) == len(parts) and len(value.objs) < 2 else frozenset()
 

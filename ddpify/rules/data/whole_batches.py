@@ -202,9 +202,9 @@ def _takes_a_batch(context: Context, call: Call) -> bool:
     state = (v for given in call.args[1:] for v in (given, *_held(run, given)))
     if any(v.shape is not None and v.shape.ndim == _BATCHED for v in state):
         return True
-    made = {v.shape.base for v in (call.result, *_held(run, call.result)) if v.shape is not None} - {None}
-    taken = (n for n in tree.of(ast.Subscript) if isinstance(n.slice, ast.Tuple) and len(n.slice.elts) == _BATCHED)
-    return any(shape is not None and shape.base in made for shape in (run.value(n.value).shape for n in taken))
+    taken = [n.value for n in tree.of(ast.Subscript) if isinstance(n.slice, ast.Tuple) and len(n.slice.elts) == _BATCHED]
+    given_by = (tree.statement(d) for name in taken if isinstance(name, ast.Name) for d in run.definitions.reaching(name).definitions)
+    return any(isinstance(s, ast.Assign) and s.value is call.node for s in given_by)
 
 
 def _has_columns(run: Run, value: Value) -> bool | None:
@@ -219,11 +219,9 @@ def _has_columns(run: Run, value: Value) -> bool | None:
     if not isinstance(made, ast.Call) or value.shape.dims < 0:
         return False
     rows = [row for given in made.args for row in _held(run, run.value(given))]
-    return (
-        None
-        if not rows
-        else all(row.objs and all(isinstance(o, Tup) or (isinstance(o, New) and o.path == "list") for o in row.objs) for row in rows)
-    )
+    if not rows:
+        return None
+    return all(row.objs and all(isinstance(o, Tup) or (isinstance(o, New) and o.path == "list") for o in row.objs) for row in rows)
 
 
 def with_shares(context: Context) -> AssumedEdits | None:
