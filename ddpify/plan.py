@@ -304,7 +304,8 @@ def _replicate(context: Context) -> tuple[Context, dict[ModuleType, list[Change 
             break
         context = context.after_changes(agreeing)
     items[settings] = [*closures, *settings.changes(context)]
-    items[carried] = _still_said(context, carried, items[carried])
+    for rule in (carried, loss):
+        items[rule] = _still_said(context, rule, items[rule])
     if gradients:
         items[wrap] = [*gradients, *wrap.changes(context)]
     return context, items
@@ -314,8 +315,11 @@ def _still_said(context: Context, rule: ModuleType, items: list[Change | Finding
     """What a rule answered, without the findings that hold no more once what the other rules reduce is reduced."""
     if not any(isinstance(item, Finding) for item in items):
         return items
-    left = set(rule.changes(context))
-    return [item for item in items if not isinstance(item, Finding) or item in left]
+    left, known = list(rule.changes(context)), {_signature(item) for item in items if isinstance(item, Change)}
+    if any(isinstance(item, Change) and _signature(item) not in known for item in left):
+        return items  # what is to be done there is another thing by now
+    proofs = [item for item in left if isinstance(item, Proof) and item not in items]
+    return [item for item in items if not isinstance(item, Finding) or item in left] + proofs
 
 
 def _with_effects(context: Context, items: Iterable[Change | Finding | Proof]) -> Context:

@@ -356,7 +356,7 @@ SCRIPTS: dict[str, Script] = {
         _KEPT.replace("k = k + 0.05 * diff.item()", "k = max(0.9 * k, diff.item())"), same=("kept",)
     ),
     "a balance of two losses, bounded where a batch says so": Script(
-        _KEPT.replace("k = min(max(k, 0), 0.4)", "if near > 0.6:\n                k = min(max(k, 0), 0.4)"), told=("DDP408",)
+        _KEPT.replace("k = min(max(k, 0), 0.4)", "if near > 0.6:\n                k = min(max(k, 0), 0.4)"), same=("kept",)
     ),
     "samples weighed by their last losses": Script(
         NUMBERED
@@ -848,6 +848,139 @@ SCRIPTS |= {
         print("heaviest", weights.max().item())
 """,
         same=("heaviest",),
+        options=SHARED,
+    ),
+}
+
+
+_MOVED = """
+    def move({given}):
+        {body}
+
+
+    centre = {start}
+    loader = DataLoader(TensorDataset(x[:42], y[:42]), batch_size=6, shuffle=True)
+    model, head = nn.Linear(8, 4), nn.Linear(4, 2)
+    optimizer = torch.optim.SGD([*model.parameters(), *head.parameters()], lr=0.1)
+    for epoch in range(2):
+        for rows, labels in loader:
+            out = model(rows)
+            loss = F.cross_entropy(head(out), labels) + 0.2 * (out - {read}).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            move({handed}out.detach(), labels)
+"""
+_MOVES = {
+    "a chain": "{c}.mul_(0.9).add_(out.mean(0), alpha=0.1)",
+    "a copy": "{c}.copy_(0.9 * {c} + 0.1 * out.mean(0))",
+    "a slice": "{c}[:] = 0.9 * {c} + 0.1 * out.mean(0)",
+    "one entry": "{c}[0] = out[:, 0].sum()",
+    "an output": "torch.maximum({c}, out.abs().amax(0), out={c})",
+}
+
+
+def _moved(body: str, given: bool, start: str = "torch.zeros(4)", read: str = "centre") -> Script:
+    """A script in which a function moves a tensor that the loss of later steps reads: one that it is given, or that is around it."""
+    parts = {"given": "centre, out, labels" if given else "out, labels", "handed": "centre, " * given, "start": start, "read": read}
+    text = _MOVED.replace("{body}", body.replace("{c}", "centre"))
+    for name, part in parts.items():
+        text = text.replace(f"{{{name}}}", part)
+    return Script(text, options=SHARED)
+
+
+_OF_CLASSES = """for label in range(2):
+            chosen = labels == label
+            if chosen.any():
+                centre[label] = 0.9 * centre[label] + 0.1 * out[chosen].mean(0)"""
+SCRIPTS |= {f"a tensor that a function is given and moves, by {how}": _moved(body, True) for how, body in _MOVES.items()}
+SCRIPTS |= {f"a tensor around a function that moves it, by {how}": _moved(body, False) for how, body in _MOVES.items()}
+SCRIPTS |= {
+    "a tensor that a function is given, and gives other data": _moved("centre.data = 0.9 * centre.data + 0.1 * out.mean(0)", True),
+    "an entry of a dict, moved by a chain": _moved(
+        'centre["all"].mul_(0.9).add_(0.1 * out.mean(0))', False, '{"all": torch.zeros(4)}', 'centre["all"]'
+    ),
+    "an entry of a list that a function moves": _moved(
+        "centre[0] = 0.9 * centre[0] + 0.1 * out.mean(0)", False, "[torch.zeros(4)]", "centre[0]"
+    ),
+    "rows of classes that a function is given and moves": _moved(_OF_CLASSES, True, "torch.zeros(2, 4)", "centre[labels]"),
+    "rows of classes around a function that moves them": _moved(_OF_CLASSES, False, "torch.zeros(2, 4)", "centre[labels]"),
+    "rows of classes in a dict that a function moves": _moved(
+        _OF_CLASSES, True, "{0: torch.zeros(4), 1: torch.zeros(4)}", "torch.stack([centre[int(label)] for label in labels])"
+    ),
+    "a queue of keys with a pointer, in a method of the model": Script(
+        """
+    class Pairs(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.encoder, self.slow = nn.Linear(8, 4), nn.Linear(8, 4).requires_grad_(False)
+            self.register_buffer("queue", F.normalize(torch.sin(torch.arange(96.0)).view(4, 24), dim=0))
+            self.register_buffer("at", torch.zeros(1, dtype=torch.long))
+
+        @torch.no_grad()
+        def put(self, keys):
+            size, at = keys.shape[0], int(self.at)
+            self.queue[:, at : at + size] = keys.T
+            self.at[0] = (at + size) % 24
+
+        def forward(self, rows, others):
+            queries = F.normalize(self.encoder(rows), dim=1)
+            with torch.no_grad():
+                keys = F.normalize(self.slow(others), dim=1)
+            near = (queries * keys).sum(1, keepdim=True)
+            far = queries @ self.queue.clone().detach()
+            self.put(keys)
+            return torch.cat([near, far], dim=1) / 0.2
+
+
+    loader = DataLoader(TensorDataset(x[:40], x[:40].flip(1)), batch_size=8, shuffle=True, drop_last=True)
+    model = Pairs()
+    optimizer = torch.optim.SGD(model.encoder.parameters(), lr=0.1)
+    for epoch in range(3):
+        total, seen = 0.0, 0
+        for rows, others in loader:
+            scores = model(rows, others)
+            loss = F.cross_entropy(scores, torch.zeros(len(scores), dtype=torch.long))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += loss.item() * len(rows)
+            seen += len(rows)
+        print("loss", round(total / seen, 8))
+    torch.save(model.state_dict(), "pairs.pt")
+""",
+        same=("loss",),
+        options=SHARED,
+    ),
+    "rows of classes that a criterion moves, entry by entry": Script(
+        """
+    class Centres(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("rows", torch.zeros(2, 4))
+
+        def forward(self, out, labels):
+            loss = (out - self.rows[labels]).pow(2).sum(1).mean()
+            self.move(out.detach(), labels)
+            return loss
+
+        @torch.no_grad()
+        def move(self, out, labels):
+            for label in range(2):
+                if (labels == label).any():
+                    self.rows[label].mul_(0.9).add_(out[labels == label].mean(0), alpha=0.1)
+
+
+    loader = DataLoader(TensorDataset(x[:42], y[:42]), batch_size=6, shuffle=True)
+    model, centres = nn.Linear(8, 4), Centres()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, labels in loader:
+            loss = centres(model(rows), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+""",
         options=SHARED,
     ),
 }

@@ -11,7 +11,7 @@ from ddpify.facts.interpret.literals import is_whole_number, literal, literal_ke
 from ddpify.facts.interpret.operators import by_class
 from ddpify.facts.interpret.state import ELEMENT, UNNAMED, Interpreter
 from ddpify.facts.model import NOTHING, Func, Lit, New, Obj, Part, Tup, Value, join, just
-from ddpify.facts.origins import Origin, of_kind, without
+from ddpify.facts.origins import NONE, Origin, of_kind, without
 from ddpify.facts.record import Kind
 from ddpify.facts.tree import names_stored, same, walk
 from ddpify.facts.writes import viewed
@@ -153,15 +153,30 @@ def _into_entry(run: Interpreter, target: ast.Subscript, value: Value) -> None:
         origins = without(origins, "whole")
     if combine(run, of, receiver, value) or written.write(run, target, value):
         return
+    _has_from_here_on(run, of, origins, index)
+
+
+def _has_from_here_on(run: Interpreter, of: ast.expr, origins: frozenset[Origin], index: Value) -> None:
+    """Let a tensor be made of what one of its entries was computed from, too."""
     receiver = run.expression(of)
     shape = receiver.shape and receiver.shape._replace(uniform=False)  # entries of a constant may differ from here on
     if not receiver.objs and origins and isinstance(of, ast.Name):
         scale = "other" if receiver.scale == "sample" and _is_of_other_samples(run, index) else receiver.scale
-        run.bind(of.id, Value(receiver.objs, receiver.origins | origins, scale, shape))
-        run.frame.changes(of.id)
+        run.change(of.id, Value(receiver.objs, receiver.origins | origins, scale, shape))
     elif not receiver.objs and origins and isinstance(of, ast.Attribute):
         for obj in run.expression(of.value).objs:
             run.set_attribute(obj, of.attr, Value(receiver.objs, receiver.origins | origins, receiver.scale, shape), False)
+
+
+def entry_changed(run: Interpreter, entry: ast.Subscript, result: Value) -> None:
+    """Carry out `x[index].add_(value)`: a later batch may meet what it is computed from."""
+    if not result.of_kind("kept"):
+        return
+    of = viewed(entry.value, run.expression)
+    held, index = run.expression(of), run.expression(entry.slice)
+    for obj in held.objs:
+        _under_keys(run, obj, index, result, entry.slice, len(held.objs) == 1)
+    _has_from_here_on(run, of, result.origins, index)
 
 
 def _under_keys(run: Interpreter, obj: Obj, index: Value, value: Value, at: ast.expr, alone: bool) -> None:
@@ -189,7 +204,7 @@ def _under_keys(run: Interpreter, obj: Obj, index: Value, value: Value, at: ast.
 def _refilled(run: Interpreter, tensor: ast.expr, was: Value, value: Value) -> None:
     """Let the name of a tensor hold what its data are from here on."""
     if isinstance(tensor, ast.Name) and not was.objs and takes_on(was):
-        run.bind(tensor.id, value)
+        run.change(tensor.id, value)
 
 
 def takes_on(was: Value) -> bool:
@@ -228,8 +243,14 @@ def filled_with(run: Interpreter, node: ast.expr, one_number: bool) -> None:
     held = run.trace.values.get(node, NOTHING)
     if not one_number:
         uniform.written(run, held)
-    if isinstance(node, (ast.Name, ast.Attribute)) and held.shape is not None and held.scale is None and held.shape.uniform != one_number:
-        assign(run, node, Value(held.objs, held.origins, None, held.shape._replace(uniform=one_number)))
+    if not isinstance(node, (ast.Name, ast.Attribute)) or held.shape is None or held.scale is not None or held.shape.uniform == one_number:
+        return
+    filled = Value(held.objs, held.origins, None, held.shape._replace(uniform=one_number))
+    if isinstance(node, ast.Attribute):
+        assign(run, node, filled)
+    else:
+        run.change(node.id, filled)
+        run.events.append((Kind.WRITE, node, None, filled))
 
 
 def _replaced(run: Interpreter, receiver: Value, value: Value) -> bool:
@@ -292,9 +313,8 @@ def marked_as_kept(run: Interpreter, node: ast.Assign | ast.AugAssign, target: a
     held = [o for o in value.instances() if o.path in library.COLLECTIONS]
     of_batch = library.mixed([value, *(run.element(just(o)) for o in held)], {})
     if isinstance(target, ast.Subscript):
-        chosen = not isinstance(target.slice, ast.Constant)
         index = run.expression(target.slice)
-        part = chosen and bool(value.of_kind("batch") or index.of_kind("batch"))
+        part = bool(value.of_kind("batch") or index.of_kind("batch"))
         for obj in run.expression(target.value).instances() if part else ():
             if run.is_a(obj, *library.DICTS):
                 library.grown(run, obj, node, NOTHING, key=index)
@@ -307,6 +327,11 @@ def marked_as_kept(run: Interpreter, node: ast.Assign | ast.AugAssign, target: a
     for obj in held if not isinstance(target, ast.Subscript) else ():
         run.set_attribute(obj, ELEMENT, library.grown(run, obj, node, run.element(just(obj))), False)
     return Value(value.objs, value.origins | {Origin("kept", node)}, value.scale, value.shape)
+
+
+def kept_of(run: Interpreter, node: ast.Call, given: Value) -> frozenset[Origin]:
+    """The mark of what a call in place makes of a batch: a later batch may meet it where the tensor was there before."""
+    return frozenset((Origin("kept", node),)) if run.loops and (given.of_kind("batch") or given.of_kind("decided")) else NONE
 
 
 def _reads_target(run: Interpreter, node: ast.expr, target: ast.expr) -> bool:

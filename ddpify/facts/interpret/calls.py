@@ -13,7 +13,7 @@ from ddpify.facts import drivers, library, named, sources, tensors, uniform
 from ddpify.facts.assumed import BY_ALL_RANKS, BY_RANK_ZERO, GATHERS, READERS
 from ddpify.facts.flags import flags
 from ddpify.facts.interpret import own_gradients, starred, written
-from ddpify.facts.interpret.assignment import combine, filled_with, takes_on
+from ddpify.facts.interpret.assignment import combine, entry_changed, filled_with, kept_of, takes_on
 from ddpify.facts.interpret.attributes import opened, read
 from ddpify.facts.interpret.batches import gathered, read_whole, rows_of_rank
 from ddpify.facts.interpret.branches import is_known
@@ -48,7 +48,7 @@ from ddpify.facts.model import (
     outermost,
 )
 from ddpify.facts.operands import is_open
-from ddpify.facts.origins import NONE, Origin, of_kind, only
+from ddpify.facts.origins import Origin, of_kind, only, without
 from ddpify.facts.record import Kind
 from ddpify.facts.recording import Recording, Seen, merge
 from ddpify.facts.tensor_entries import part_of_several
@@ -105,7 +105,10 @@ def evaluate_call(run: Interpreter, node: ast.Call) -> Value:
     if isinstance(node.func, ast.Name) and func.paths() == {"isinstance"}:
         result = is_known(run, node, result)
     if isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_") and not receiver.objs:
-        changed_in_place(run, node.func, receiver, result, uniform.keeps_rows_alike(node.func.attr, receiver, args))
+        kept = kept_of(run, node, library.mixed([*args, *keywords.values()], {}))
+        now = Value(result.objs, result.origins | kept, result.scale, result.shape) if kept else result
+        changed_in_place(run, node.func, receiver, now, uniform.keeps_rows_alike(node.func.attr, receiver, args))
+    _put_out(run, node, func, result)
     note_made(run, node, result)
     call.result = call.result | result
     run.events.append((Kind.CALL, node, receiver, result))
@@ -113,6 +116,14 @@ def evaluate_call(run: Interpreter, node: ast.Call) -> Value:
     call.last = seen.last = run.order
     seen.result = result
     return result
+
+
+def _put_out(run: Interpreter, node: ast.Call, func: Value, result: Value) -> None:
+    """`torch.maximum(a, b, out=c)`: what holds the tensor holds the result from here on."""
+    out = next((k.value for k in node.keywords if k.arg == "out"), None)
+    if out is not None and result.batches() and any(path.startswith(("torch.", "numpy.")) for path in func.paths()):
+        kept = kept_of(run, node, result)
+        written.hold(run, out, Value(result.objs, result.origins | kept, result.scale, result.shape))
 
 
 def _shows(func: Value, receiver: Value) -> bool:
@@ -153,17 +164,22 @@ def changed_in_place(run: Interpreter, method: ast.Attribute, was: Value, result
     if not alike and (result.scale is not None or result.shape is None or not result.shape.uniform):
         uniform.written(run, was)
     resized = any(isinstance(n, ast.Attribute) and n.attr.startswith("resize") for n in walk(method))  # else it stays as long as it was
-    sized = NONE if resized else only(was.origins, "sized")
-    result = Value(result.objs, result.origins | sized, result.scale, result.shape) if sized else result
+    if not resized:
+        whole = () if was.of_kind("whole") or result.of_kind("batch") else ("whole",)  # what all ranks' rows are added to is no more rows
+        origins = without(result.origins, *whole) | only(was.origins, "sized")
+        result = Value(result.objs, origins, result.scale, result.shape)
     inner, filled = refilled(method.value), method.attr in library.REFILLS and not was.of_kind("parameters")
     if isinstance(inner, ast.Name) and (inner is method.value or filled or takes_on(was)):
-        run.bind(inner.id, result)
-        run.frame.changes(inner.id)
+        run.change(inner.id, result)
     elif isinstance(inner, ast.Attribute) and (result.batches() if filled else not was.objs and takes_on(was)):
         owners = run.expression(inner.value).objs
         for obj in owners:
             run.set_attribute(obj, inner.attr, Value(frozenset(), result.origins, result.scale, result.shape), len(owners) == 1)
-    elif not (written.write(run, inner, result) if isinstance(inner, ast.Subscript) else combine(run, inner, was, result)):
+    elif isinstance(inner, ast.Subscript):
+        if not written.write(run, inner, result):
+            filled_with(run, inner, result.scale is None and result.shape is not None and result.shape.uniform)
+            entry_changed(run, inner, result)
+    elif not combine(run, inner, was, result):
         filled_with(run, inner, result.scale is None and result.shape is not None and result.shape.uniform)
 
 

@@ -67,6 +67,7 @@ class Frame:
         self.idle = False  # whether control comes here only with other settings than the script has
         self.around: Frame | None = None  # the function in which this one was defined
         self.changed: set[str] = set()  # the names whose tensors are changed in place
+        self.aside: set[str] = set()  # those of them that are of a function around it
         self.copied: set[str] = set()  # the names whose tensors were made here: what changes them in place, the caller does not see
         self.cls: Class | None = None
         self.owners: frozenset[Obj] = frozenset()  # whose method runs: all that it may be
@@ -215,6 +216,21 @@ class Interpreter(ABC):
             self.memory.doubt()
             for names in frame.holders(name):
                 names[name] |= value
+
+    def change(self, name: str, value: Value) -> None:
+        """Let the tensor that a name holds be `value`, changed in place: what a function does not bind itself is of what is around it."""
+        frame = self.frame
+        if frame.local is None or name in frame.globals or (name in frame.local and name not in frame.aside):
+            self.bind(name, value)
+            frame.changes(name)
+        elif holders := frame.holders(name):
+            self.memory.doubt()
+            frame.aside.add(name)
+            frame.local[name] = self.decided(value)
+            for names in holders:
+                names[name] |= frame.local[name]
+        else:
+            self.memory[frame.file, name] = self.decided(value)
 
     def set_attribute(self, obj: Obj, name: str, value: Value, strong: bool) -> None:
         """Let an object hold `value` as `name`; not `strong`: or what it held before."""

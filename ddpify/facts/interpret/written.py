@@ -48,8 +48,7 @@ def _may_be_list(rows: Value, part: ast.Subscript) -> bool:
 def hold(run: Interpreter, node: ast.expr, value: Value) -> None:
     """Let a name or an attribute hold what its tensor is, in which entries have changed, from here on."""
     if isinstance(node, ast.Name):
-        run.bind(node.id, value)
-        run.frame.changes(node.id)
+        run.change(node.id, value)
     elif isinstance(node, ast.Attribute):
         for obj in run.expression(node.value).objs:
             run.set_attribute(obj, node.attr, value, False)

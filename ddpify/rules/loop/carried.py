@@ -13,17 +13,20 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from ddpify.edits import Edit
+from ddpify.edits import Edit, Replace
 from ddpify.facts.collect import TrainingLoop, loss_of
 from ddpify.facts.definitions import Place
-from ddpify.facts.library import COLLECTIONS, mixed
-from ddpify.facts.model import New, join, just
+from ddpify.facts.library import COLLECTIONS, REFILLS, mixed
+from ddpify.facts.model import Loop, New, join, just
+from ddpify.facts.tree import last_name
 from ddpify.facts.writes import container
 from ddpify.records import replace
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context
 from ddpify.rules.loop import pools, state
-from ddpify.rules.loop.branches import under_own_test
+from ddpify.rules.loop.branches import has_own_test, under_own_test
+from ddpify.rules.loop.coupled_losses import of_training, row_arguments
+from ddpify.rules.loop.last_batch import given_to
 from ddpify.rules.loop.sharded_parts import gather_edits, reduce_edits, sharded_parts
 
 CODE = "DDP408"
@@ -75,6 +78,19 @@ _WHY = "the loss of later steps reads this: it is computed from the batches of a
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Write what the losses of later steps read with the values of all ranks."""
+    found = _found(context)
+    stuck = [node for node, item in found if isinstance(item, Finding)]
+    handed = _handed(context, stuck)
+    if handed:
+        after = _found(context.after_changes(handed))
+        if len([node for node, item in after if isinstance(item, Finding)]) < len(stuck):
+            yield from handed
+            found = after
+    yield from (item for _, item in found)
+
+
+def _found(context: Context) -> list[tuple[ast.AST, Change | Finding]]:
+    """What is to be done where something is kept, each with the node that keeps it."""
     run = context.facts.after
     stored: dict[_Keeps, ast.expr] = {}
     for loop in context.facts.loops:
@@ -84,11 +100,37 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                 stored[node] = container(_target(context, node))
     kept = state.buffers(context) | {node: of for node, of in stored.items() if isinstance(node, ast.stmt)}
     replicated = _assuming(context, kept) if kept else context
+    out: list[tuple[ast.AST, Change | Finding]] = []
     for node, target in stored.items():
         if not _follows(replicated, node):
-            yield from pools.shared(context, CODE, _target(context, node)) or (_over_ranks(replicated, node, target),)
+            shared = pools.shared(context, CODE, _target(context, node)) or (_over_ranks(replicated, node, target),)
+            out += [(node, item) for item in shared]
     written = state.written(replicated)
-    yield from (item for item in written if not isinstance(item, Change) or context.tree.statement(item.node) not in stored)
+    return out + [(n, item) for n, item in written if not isinstance(item, Change) or context.tree.statement(item.node) not in stored]
+
+
+def _handed(context: Context, stuck: list[ast.AST]) -> list[Change]:
+    """The changes by which the functions that keep something are handed the rows of all ranks, where they are called for nothing else."""
+    functions = dict.fromkeys(context.facts.tree_of(node).function(node) for node in stuck)
+    calls = {call.node: None for function in functions for call in context.facts.after.calls_to(function)}
+    kept = {context.facts.tree_of(n).statement(n): container(_target(context, n)) for n in stuck if isinstance(n, _Keeps)}
+    alike, changes = _assuming(context, kept) if calls and kept else context, []
+    for node in calls:
+        rows = row_arguments(alike, node) if context.facts.is_edited(node) and _only_keeps(alike, node) else None
+        if rows:
+            edits = tuple(Replace(a, f"{context.names['from_all_ranks']}({{0}})", (a,)) for a in rows)
+            shown, whole = context.facts.tree_of(node).shown, tuple((a, "whole") for a in rows)
+            changes.append(Change(CODE, _WHY, shown, node, edits, needs=("from_all_ranks",), redistributes=whole))
+    return changes
+
+
+def _only_keeps(context: Context, node: ast.Call) -> bool:
+    """Whether all ranks make a call, for equally many rows and without drawing numbers, and nobody takes what it gives."""
+    run, calls = context.facts.after, context.facts.after.calls(node)
+    given = (v for c in calls for v in (*c.args, *c.keywords.values()) if context.from_sharded_data(v))
+    draws = any(node in c.stack and c.result.of_kind("random") for c in run.trace.calls)
+    alike = all(of_training(context, v) for v in given) and not any(has_own_test(context, c) for c in calls)
+    return isinstance(context.facts.tree_of(node).parent[node], ast.Expr) and alike and not draws
 
 
 def _assuming(context: Context, stored: Mapping[ast.stmt, ast.expr]) -> Context:
@@ -113,8 +155,12 @@ def _carried(context: Context, loop: TrainingLoop, node: _Keeps) -> bool:
     if not (decided or context.from_sharded_data(held) or (index is not None and context.from_sharded_data(index))):
         return False
     contained = isinstance(node, ast.Call) or any(o.path in COLLECTIONS for o in run.value(target).instances())
-    if index is None and not contained and (value.of_kind("forward") or value.scale == "sample"):
+    within = run.value(target.value).objs if isinstance(target, ast.Subscript) else ()
+    entry = index is None or (within and not context.from_sharded_data(index))  # of a dict: it is replaced, as a variable is
+    if entry and not contained and (value.of_kind("forward") or value.scale == "sample"):
         return False  # a loss that is added up; rows that are used with the same rows of the next batch
+    if isinstance(node, ast.Call) and last_name(node.func) in REFILLS and value.scale == "sample" and not value.objs:
+        return False  # a tensor that each batch fills with its rows
     if index is None and run.interpreter.timed(value):
         return False  # a state that goes along with this rank's own sequences
     return is_read_later(context, loop, node)
@@ -134,19 +180,26 @@ def chooses_for_loss(context: Context, node: ast.AST) -> bool:
 
 def is_read_later(context: Context, loop: TrainingLoop, node: _Keeps) -> bool:
     """Whether later batches read what a statement stores."""
-    target = _target(context, node)
-    batches, tree = loop.batch or loop.epoch, context.facts.tree_of(node)
-    if batches is None or (batches.node not in tree.ancestors(node) and _is_local(context, container(target))):
-        return False
-    definitions = context.facts.after.definitions
+    batches, target = loop.batch or loop.epoch, _target(context, node)
+    in_place = isinstance(node, (ast.Call, ast.AugAssign)) or isinstance(target, ast.Subscript)
+    return batches is not None and _is_read_later(context, batches, target, 4 * in_place)
+
+
+def _is_read_later(context: Context, batches: Loop, target: ast.expr, depth: int) -> bool:
+    """Whether later passes of a loop read what is written; a parameter that is changed in place is what its function is given."""
+    definitions, tree, base = context.facts.after.definitions, context.facts.tree_of(target), container(target)
+    if batches.node not in tree.ancestors(target) and isinstance(base, ast.Name) and _is_local(context, base):
+        function = tree.function(base)
+        given = given_to(context, function, base.id) if depth and isinstance(function, ast.FunctionDef) else []
+        return any(g is not None and _is_read_later(context, batches, g, depth - 1) for g in given)
     held = [p for p in _places(context, target) if not isinstance(p.owner, New) or definitions.outlives(batches.node, p.owner)]
     return definitions.exposed(batches.node, held)
 
 
-def _is_local(context: Context, base: ast.expr) -> bool:
-    """Whether a name is neither declared global nor nonlocal in its function."""
+def _is_local(context: Context, base: ast.Name) -> bool:
+    """Whether a name is bound by its function, and neither declared global nor nonlocal there."""
     names = context.facts.after.scopes.names(context.facts.tree_of(base).function(base))
-    return isinstance(base, ast.Name) and base.id not in names.of_module | names.of_function
+    return base.id in names.bound - names.of_module - names.of_function
 
 
 def _places(context: Context, target: ast.expr) -> frozenset[Place]:
@@ -171,9 +224,11 @@ def _over_ranks(context: Context, node: _Keeps, written: ast.expr) -> Change | F
     edits: list[Edit] = []
     needs: set[str] = set()
     if not isinstance(node, ast.Call) and context.facts.is_edited(node) and not under_own_test(context, node):
-        if isinstance(target, ast.Subscript):
-            edits, needs = gather_edits(context, target.slice, node.value)
-        elif parts := sharded_parts(context, node.value, written):
+        index = target.slice if isinstance(target, ast.Subscript) else None
+        if index is not None:
+            edits, needs = gather_edits(context, index, node.value)
+        own = index is not None and context.from_sharded_data(context.facts.after.value(index))
+        if not edits and not own and (parts := sharded_parts(context, node.value, written if index is None else target)):
             edits, needs = reduce_edits(context, parts)
     if not edits:
         why = f"`{ast.unparse(written)}` keeps values of this rank's batches only, which the loss of later steps reads"
@@ -195,7 +250,8 @@ def _target(context: Context, node: _Keeps) -> ast.expr:
         return node.target if isinstance(node, ast.AugAssign) else node.targets[0]
     of, paths = node.func, context.facts.after.value(node.func).paths()
     if paths:
-        return node.args[0] if node.args else node
+        out = next((k.value for k in node.keywords if k.arg == "out"), None)
+        return out or (node.args[0] if node.args else node)
     while isinstance(of, ast.Attribute) and isinstance(of.value, ast.Call):
         of = of.value.func  # an element, made where there was none: `groups.setdefault(key, []).append(value)`
     return of.value if isinstance(of, ast.Attribute) else of

@@ -34,8 +34,8 @@ def buffers(context: Context) -> dict[ast.stmt, ast.expr]:
     return out
 
 
-def written(context: Context) -> Iterator[Change | Finding]:
-    """Each write of state, with reduced numbers where that can be done."""
+def written(context: Context) -> Iterator[tuple[ast.AST, Change | Finding]]:
+    """Each write of state, with reduced numbers where that can be done, and its node."""
     state, data = _State(context), _data(context)
     seen: set[ast.AST] = set()
     for event, value in _writes(context):
@@ -44,7 +44,7 @@ def written(context: Context) -> Iterator[Change | Finding]:
         names = state.written(event)
         if names or _reaches(context, _base(event), data):
             seen.add(event.node)
-            yield _over_ranks(context, event, names)
+            yield event.node, _over_ranks(context, event, names)
 
 
 def _writes(context: Context) -> Iterator[tuple[Store | Call, Value]]:
