@@ -309,10 +309,9 @@ SCRIPTS: dict[str, Script] = {
     "a loader in one training, and batches of a class of the script's own in another": Script(
         _QUICK
         + """
-        train(nn.Linear(8, 2), DataLoader(TensorDataset(x, y), batch_size=8))
-        train(nn.Linear(8, 2), Quick(x, y, size=8))
-        """,
-        told=("DDP402",),
+        train(nn.Linear(8, 2), DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6))
+        train(nn.Linear(8, 2), Quick(x[:36], y[:36], size=6))
+        """
     ),
     "a loader, or batches of a class of the script's own": Script(
         _QUICK
