@@ -133,6 +133,40 @@ loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 """,
     ),
+    **{
+        f"a model out of a checkpoint that a name holds, {title}": _script(
+            "",
+            'torch.save({"model": model, "optimizer": optimizer}, "last.pt")',
+            'print("kind", shown(torch.load("last.pt", weights_only=False)["model"]))',
+            f"""
+torch.manual_seed(3)
+model = Net()
+torch.save({{"model": model, "optimizer": torch.optim.SGD(model.parameters(), lr=0.1)}}, "first.pt")
+checkpoint = torch.load("first.pt", weights_only=False)
+model = checkpoint["model"]
+loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+optimizer = {optimizer}
+""",
+        )
+        for title, optimizer in {
+            "with its optimizer": 'checkpoint["optimizer"]',
+            "with a new optimizer": "torch.optim.SGD(model.parameters(), lr=0.1)",
+        }.items()
+    },
+    "the best model and its optimizer read back where an epoch was no better": replace(
+        _script(
+            "",
+            """
+if epoch == 0:
+    torch.save({"model": model, "optimizer": optimizer}, "last.pt")
+else:
+    checkpoint = torch.load("last.pt", weights_only=False)
+    model, optimizer = checkpoint["model"], checkpoint["optimizer"]
+""",
+            "",
+        ),
+        told=("DDP201",),
+    ),
     "a DataParallel in the dict that is saved": _script(
         "",
         'torch.save({"model": model, "epoch": epoch}, "last.pt")\ntorch.save(model, "net.pt")',

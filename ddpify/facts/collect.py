@@ -364,7 +364,14 @@ def _stepped(facts: Facts) -> set[Obj]:
     for optimizer in facts.optimizers:
         parameters = optimizer_parameters(facts, optimizer)
         stepped |= run.parameters(parameters) | run.single_parameters(parameters)
+    if any(is_read(run, o) for call in run.trace.calls if call.method == "step" for o in call.receiver.objs):
+        stepped |= {pair[0] for loop in facts.loops for pair in loop.loss.of_kind("forward") if is_read(run, pair[0])}
     return stepped - _frozen(facts)
+
+
+def is_read(run: Run, obj: Obj) -> bool:
+    """Whether an object comes out of a file that holds whole objects."""
+    return any(isinstance(root, New) and root.path in library.UNPICKLES for root in run.roots(obj))
 
 
 def _frozen(facts: Facts) -> frozenset[Obj]:

@@ -7,11 +7,11 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
 from itertools import chain, islice, pairwise
 
 from ddpify.facts import library, pickled
-from ddpify.facts.collect import Facts, TrainedModel, first_order, made_instead, training_calls
+from ddpify.facts.collect import Facts, TrainedModel, first_order, is_read, made_instead, training_calls
 from ddpify.facts.model import NOTHING, Call, Func, Lit, Method, New, Obj, Part, Store, Value, outermost
 from ddpify.facts.one_branch import is_there
 from ddpify.facts.runs import Run, run, run_by
-from ddpify.facts.tree import Tree, arguments, inside, own_nodes, same, structure, walk
+from ddpify.facts.tree import Tree, arguments, inside, own_nodes, own_statements, same, structure, walk
 from ddpify.records import replace
 
 Place = tuple[ast.stmt, ast.expr]  # the statement after which a name holds the wrapped model, and that name
@@ -255,6 +255,7 @@ def candidates(facts: Facts, model: TrainedModel, train: Call | None = None) -> 
                     if len(seen) > (8 if run.interpreter.spent < 10_000 else 2):
                         return
     yield from _taken_up(facts, model, first, _last_write(facts, model, first, True, around))
+    yield from _taken_out(facts, model, first, anew)
     yield from _at_entries(facts, model, first)
     for tree, statement in places:  # what another object holds it as
         for text in _names_of_model(facts, tree, statement, model, True):
@@ -290,6 +291,17 @@ def _taken_up(facts: Facts, model: TrainedModel, train: Call, last: list[Event])
             tree = facts.tree_of(store.node)
             if store.node in tree.parent and isinstance(tree.statement(store.node), ast.Assign):
                 yield tree.statement(store.node), store.node
+
+
+def _taken_out(facts: Facts, model: TrainedModel, train: Call, anew: set[ast.AST]) -> Iterator[tuple[ast.stmt, ast.expr]]:
+    """The assignments that take a model out of what a file holds, before the training."""
+    if not any(isinstance(o, Part) and is_read(facts.before, o) for o in model.objs):
+        return
+    for there in (*train.stack, train.node):
+        tree = facts.tree_of(there)
+        for statement in reversed(own_statements(tree.function(there))):
+            if tree.after(there, statement) and not _repeats(tree, statement, there, anew):
+                yield from ((statement, t) for t in _assigned(statement) if is_all(facts.before, facts.before.value(t), model))
 
 
 def _at_entries(facts: Facts, model: TrainedModel, train: Call) -> Iterator[tuple[ast.stmt, ast.expr]]:

@@ -87,6 +87,7 @@ APEX_DDP = "apex.parallel.DistributedDataParallel"
 DDPS = frozenset((DDP, APEX_DDP))
 WRAPPERS = DDPS | {DATAPARALLEL}
 PICKLES = frozenset(("torch.save", "pickle.dump", "pickle.dumps", "joblib.dump"))  # whole objects, with all that they hold
+UNPICKLES = frozenset(("torch.load", "pickle.load", "pickle.loads", "joblib.load"))  # what gives such objects back
 SEQUENTIAL = "torch.nn.Sequential"
 CONTAINERS = frozenset((SEQUENTIAL, "torch.nn.ModuleList", "torch.nn.ModuleDict"))
 PARAMETER = "torch.nn.Parameter"

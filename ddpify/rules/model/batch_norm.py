@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from ddpify.edits import Replace
 from ddpify.facts import library
-from ddpify.facts.collect import TrainedModel
+from ddpify.facts.collect import TrainedModel, is_read
 from ddpify.facts.held_parts import is_library_model
 from ddpify.facts.library.transformers import LANGUAGE_MODELS
 from ddpify.facts.model import NOTHING, Lit, New, Obj, Part, Store, outermost
@@ -128,8 +128,9 @@ def _asked_of_both(context: Context, node: ast.Call, given: ast.expr) -> Change:
 
 
 def may_hold_batch_norm(context: Context, model: TrainedModel) -> bool:
-    """Whether batch norm layers may be inside a trained model."""
-    return any_holds_batch_norm(context, model.objs)
+    """Whether batch norm layers may be inside a trained model: a file's is like the one that the script makes, if it makes any."""
+    made = [o for o in model.objs if not is_read(context.facts.before, o)]
+    return any_holds_batch_norm(context, made or model.objs)
 
 
 def any_holds_batch_norm(context: Context, objs: Iterable[Obj]) -> bool:
