@@ -316,7 +316,7 @@ def _still_said(context: Context, rule: ModuleType, items: list[Change | Finding
     if not any(isinstance(item, Finding) for item in items):
         return items
     left, known = list(rule.changes(context)), {_signature(item) for item in items if isinstance(item, Change)}
-    if any(isinstance(item, Change) and _signature(item) not in known for item in left):
+    if any(_signature(item) not in known if isinstance(item, Change) else isinstance(item, Finding) and item not in items for item in left):
         return items  # what is to be done there is another thing by now
     proofs = [item for item in left if isinstance(item, Proof) and item not in items]
     return [item for item in items if not isinstance(item, Finding) or item in left] + proofs

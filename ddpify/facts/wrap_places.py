@@ -255,7 +255,7 @@ def candidates(facts: Facts, model: TrainedModel, train: Call | None = None) -> 
                     if len(seen) > (8 if run.interpreter.spent < 10_000 else 2):
                         return
     yield from _taken_up(facts, model, first, _last_write(facts, model, first, True, around))
-    yield from _taken_out(facts, model, first, anew)
+    yield from _out_of_files(facts, model, first, anew)
     yield from _at_entries(facts, model, first)
     for tree, statement in places:  # what another object holds it as
         for text in _names_of_model(facts, tree, statement, model, True):
@@ -293,7 +293,7 @@ def _taken_up(facts: Facts, model: TrainedModel, train: Call, last: list[Event])
                 yield tree.statement(store.node), store.node
 
 
-def _taken_out(facts: Facts, model: TrainedModel, train: Call, anew: set[ast.AST]) -> Iterator[tuple[ast.stmt, ast.expr]]:
+def _out_of_files(facts: Facts, model: TrainedModel, train: Call, anew: set[ast.AST]) -> Iterator[tuple[ast.stmt, ast.expr]]:
     """The assignments that take a model out of what a file holds, before the training."""
     if not any(isinstance(o, Part) and is_read(facts.before, o) for o in model.objs):
         return

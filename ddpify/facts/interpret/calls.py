@@ -165,8 +165,9 @@ def changed_in_place(run: Interpreter, method: ast.Attribute, was: Value, result
         uniform.written(run, was)
     resized = any(isinstance(n, ast.Attribute) and n.attr.startswith("resize") for n in walk(method))  # else it stays as long as it was
     if not resized:
-        whole = () if was.of_kind("whole") or result.of_kind("batch") else ("whole",)  # what all ranks' rows are added to is no more rows
-        origins = without(result.origins, *whole) | only(was.origins, "sized")
+        rows = method.attr in library.REFILLS or was.of_kind("whole") or result.of_kind("batch")
+        origins = result.origins if rows else without(result.origins, "whole")  # what all ranks' rows are added to is no more rows
+        origins |= only(was.origins, "sized")
         result = Value(result.objs, origins, result.scale, result.shape)
     inner, filled = refilled(method.value), method.attr in library.REFILLS and not was.of_kind("parameters")
     if isinstance(inner, ast.Name) and (inner is method.value or filled or takes_on(was)):
