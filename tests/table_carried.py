@@ -984,3 +984,34 @@ SCRIPTS |= {
         options=SHARED,
     ),
 }
+_HELD = """
+    import numpy as np
+
+    class Training:
+        def __init__(self, net):
+            self.net = net
+            self.radius = torch.tensor(0.1)
+
+        def fit(self, loader):
+            sgd = torch.optim.SGD(self.net.parameters(), lr=0.1)
+            for epoch in range(3):
+                for rows, _ in loader:
+                    far = (self.net(rows) - 1).pow(2).sum(1)
+                    loss = self.radius**2 + 10 * (far - self.radius**2).clamp(min=0).mean()
+                    sgd.zero_grad()
+                    loss.backward()
+                    sgd.step()
+                    {line}
+
+
+    training = Training(nn.Linear(8, 2))
+    training.fit(DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True))
+    print("radius", f"{training.radius.item():.6f}")
+"""
+SCRIPTS |= {
+    f"a number that an object keeps of all batches, {name}": Script(_HELD.replace("{line}", line), same=("radius",))
+    for name, line in {
+        "as the data of its tensor": "self.radius.data = torch.tensor(float(np.quantile(far.detach().sqrt().numpy(), 0.9)))",
+        "of the farthest row": "self.radius.data = far.detach().max().sqrt()",
+    }.items()
+}

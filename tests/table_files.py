@@ -5226,3 +5226,29 @@ SCRIPTS |= {
         for move in ("rename", "replace")
     },
 }
+_COUNTED = """
+    from tqdm import tqdm
+
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+    bar = tqdm(total=14{settings})
+    while bar.n < 14:
+        for rows, kinds in loader:
+            sgd.zero_grad()
+            F.cross_entropy(net(rows), kinds).backward()
+            sgd.step()
+            bar.update()
+            if bar.n % 4 == 0:
+                for group in sgd.param_groups:
+                    group["lr"] *= 0.9
+            if bar.n >= 14:
+                break
+    print("steps", bar.n, round(sgd.param_groups[0]["lr"], 6))
+"""
+SCRIPTS |= {
+    "a bar whose count ends the training": Script(_COUNTED.format(settings=""), same=("steps",)),
+    "a bar whose count ends the training, drawn where the script says": Script(
+        "\n    import sys\n" + _COUNTED.format(settings=", file=sys.stderr, disable=False"), same=("steps",)
+    ),
+}

@@ -202,9 +202,20 @@ def _under_keys(run: Interpreter, obj: Obj, index: Value, value: Value, at: ast.
 
 
 def _refilled(run: Interpreter, tensor: ast.expr, was: Value, value: Value) -> None:
-    """Let the name of a tensor hold what its data are from here on."""
-    if isinstance(tensor, ast.Name) and not was.objs and takes_on(was):
+    """Let the name of a tensor, or the attribute that it is, hold what its data are from here on."""
+    if was.objs or not takes_on(was):
+        return
+    if isinstance(tensor, ast.Name):
         run.change(tensor.id, value)
+    elif isinstance(tensor, ast.Attribute):
+        held_by(run, tensor, value)
+
+
+def held_by(run: Interpreter, tensor: ast.Attribute, value: Value) -> None:
+    """Let the attribute of an object, which is a tensor, hold what its entries are from here on."""
+    owners = run.expression(tensor.value).objs
+    for obj in owners:
+        run.set_attribute(obj, tensor.attr, Value(frozenset(), value.origins, value.scale, value.shape), len(owners) == 1)
 
 
 def takes_on(was: Value) -> bool:

@@ -13,7 +13,7 @@ from ddpify.facts import drivers, library, named, sources, tensors, uniform
 from ddpify.facts.assumed import BY_ALL_RANKS, BY_RANK_ZERO, GATHERS, READERS
 from ddpify.facts.flags import flags
 from ddpify.facts.interpret import own_gradients, starred, written
-from ddpify.facts.interpret.assignment import combine, entry_changed, filled_with, kept_of, takes_on
+from ddpify.facts.interpret.assignment import combine, entry_changed, filled_with, held_by, kept_of, takes_on
 from ddpify.facts.interpret.attributes import opened, read
 from ddpify.facts.interpret.batches import gathered, read_whole, rows_of_rank
 from ddpify.facts.interpret.branches import is_known
@@ -173,9 +173,7 @@ def changed_in_place(run: Interpreter, method: ast.Attribute, was: Value, result
     if isinstance(inner, ast.Name) and (inner is method.value or filled or takes_on(was)):
         run.change(inner.id, result)
     elif isinstance(inner, ast.Attribute) and (result.batches() if filled else not was.objs and takes_on(was)):
-        owners = run.expression(inner.value).objs
-        for obj in owners:
-            run.set_attribute(obj, inner.attr, Value(frozenset(), result.origins, result.scale, result.shape), len(owners) == 1)
+        held_by(run, inner, result)
     elif isinstance(inner, ast.Subscript):
         if not written.write(run, inner, result):
             filled_with(run, inner, result.scale is None and result.shape is not None and result.shape.uniform)

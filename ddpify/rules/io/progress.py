@@ -1,9 +1,10 @@
 """One progress bar.
 
 What it does: `tqdm(...)`, `rich`'s and `alive_progress`'s bars get `disable=rank != 0`, beside the condition that the script gives itself;
-    the bars of the package `progress` are drawn to nowhere on other ranks. A bar that is moved on by a rank's samples counts those of all.
+    those whose count is read, and those of the package `progress`, are drawn to nowhere on other ranks. A bar that is moved on by a
+    rank's samples counts those of all.
 Why: N bars write over each other.
-Safety: safe; a disabled bar's methods do nothing. REVIEW for a bar that cannot be disabled.
+Safety: safe; a disabled bar's methods do nothing, and it counts nothing. REVIEW for a bar that cannot be disabled.
 References: https://tqdm.github.io/docs/tqdm/
 """
 
@@ -101,6 +102,23 @@ EXAMPLES: tuple[Example, ...] = (
         frame="batches",
     ),
     Example(
+        "a bar whose count is read",
+        "bar = tqdm(total=9)\n"
+        "for x, y in loader:\n"
+        "    update(x, y)\n"
+        "    bar.update()\n"
+        "    if bar.n == 9:\n"
+        "        break\n",
+        'bar = tqdm(total=9, file=sys.stderr if rank == 0 else open(os.devnull, "w"))\n'
+        "loader.sampler.set_epoch(epoch)\n"
+        "for x, y in loader:\n"
+        "    update(x, y)\n"
+        "    bar.update()\n"
+        "    if bar.n == 9:\n"
+        "        break\n",
+        frame="batches",
+    ),
+    Example(
         "a bar that is moved on by the samples of each batch",
         "bar = tqdm(total=len(train_set))\n"
         "for x, y in loader:\n"
@@ -116,6 +134,7 @@ EXAMPLES: tuple[Example, ...] = (
 )  # fmt: skip
 
 _ADVANCING = {"update": (0, ("n", "advance")), "advance": (1, ("advance",))}  # of bars: the parameter that says by how much
+_COUNTS = frozenset(("n", "last_print_n", "format_dict"))  # what a bar of tqdm holds of its count, which a disabled one leaves as it was
 _LOOSE = (ast.BinOp, ast.IfExp, ast.BoolOp, ast.Lambda, ast.NamedExpr, ast.Compare, ast.UnaryOp)
 
 
@@ -131,7 +150,9 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                 yield from _fixed(context, tree, node, paths)
             if not paths & BARS_WITH_SWITCH:
                 continue
-            given = argument(node, None, "disable")
+            given, where = argument(node, None, "disable"), argument(node, None, "file")
+            if where is not None and context.asks_for_rank(where):
+                continue
             if tree not in context.tree.trees:
                 if given is None:
                     yield context.manual(CODE, node, "every rank draws this progress bar", "disable=dist.get_rank() != 0")
@@ -140,8 +161,10 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             if several and given is None:
                 yield from _among_settings(context, tree, node, several)
             elif not _disabled(context, given) and not _drawn_by_output(context, node):
-                edit = SetArgument(node, "disable", *_condition(given, rank))
-                yield _shown_by_rank_zero(tree, node, edit)
+                if _count_is_read(context, node):
+                    yield _to_nowhere(tree, node, rank)
+                else:
+                    yield _shown_by_rank_zero(tree, node, SetArgument(node, "disable", *_condition(given, rank)))
     yield from _counted(context)
 
 
@@ -183,6 +206,20 @@ def _shown_by_rank_zero(tree: Tree, node: ast.Call, edit: SetArgument, imports: 
     return Change(CODE, why, tree.shown, node, (edit,), imports, without="every rank draws this bar")
 
 
+def _to_nowhere(tree: Tree, node: ast.Call, rank: str) -> Change:
+    """A bar that moves on on all ranks, and is drawn where the script says on rank 0 alone."""
+    given = argument(node, None, "file")
+    text, parts = ("sys.stderr", ()) if given is None else ("({0})" if isinstance(given, _LOOSE) else "{0}", (given,))
+    edit = SetArgument(node, "file", f'{text} if {rank} == 0 else open(os.devnull, "w")', parts)
+    return _shown_by_rank_zero(tree, node, edit, ("import os", "import sys") if given is None else ("import os",))
+
+
+def _count_is_read(context: Context, node: ast.Call) -> bool:
+    """Whether the script reads how far a bar has come, of which a disabled bar knows nothing."""
+    run, reads = context.facts.after, (n for tree in context.facts.trees.values() for n in tree.of(ast.Attribute) if n.attr in _COUNTS)
+    return any(made is not None and made.node is node for n in reads for made in map(maker, run.value(n.value).objs))
+
+
 def _fixed(context: Context, tree: Tree, node: ast.Call, paths: frozenset[str]) -> Iterator[Change | Finding]:
     """A bar without an argument `disable`: on other ranks it is not displayed, or drawn to nowhere."""
     rank = context.names["rank"]
@@ -195,8 +232,7 @@ def _fixed(context: Context, tree: Tree, node: ast.Call, paths: frozenset[str]) 
         yield _shown_by_rank_zero(tree, node, SetArgument(node, switch, f"{rank} == 0"))
         return
     if plain and any(p.startswith(BARS_TO_A_FILE) for p in paths):
-        edit = SetArgument(node, switch, f'sys.stderr if {rank} == 0 else open(os.devnull, "w")')
-        yield _shown_by_rank_zero(tree, node, edit, ("import os", "import sys"))
+        yield _to_nowhere(tree, node, rank)
         return
     fix = f"wrap it only if rank is 0, as in `bar(items) if {rank} == 0 else items`"
     yield context.manual(CODE, node, "every rank draws this progress bar", fix, level=Safety.REVIEW)
