@@ -1241,3 +1241,33 @@ SCRIPTS |= {
     for what, over, told in (("the batch", "0", ("DDP402",)), ("each sample", "1, keepdim=True", ()))
     for how, net in _HELD.items()
 }
+_CUT = """
+    import numpy as np
+
+
+    def contrast(one, other):
+        alike = torch.einsum("btc,dtc->tbd", one, other)
+        return F.cross_entropy(alike.flatten(0, 1), torch.arange(one.size(0)).repeat(one.size(1)))
+
+
+    np.random.seed(3)
+    series = torch.stack([x[:36] * k for k in range(1, 7)], 1)
+    loader = DataLoader(TensorDataset(series), batch_size=6, shuffle=True)
+    net = nn.Linear(8, 4)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for (rows,) in loader:
+            length = np.random.randint(low=2, high=rows.size(1) + 1)
+            start = np.random.randint(rows.size(1) - length + 1)
+            loss = contrast(net({cut}), net({cut} + 0.1))
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+"""
+SCRIPTS |= {
+    f"rows that are gathered, {name}": Script(_CUT.replace("{cut}", cut))
+    for name, cut in {
+        "cut where a draw says": "rows[:, start : start + length]",
+        "the ends of which a draw cuts off": "rows[:, -length:]",
+    }.items()
+}

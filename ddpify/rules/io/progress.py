@@ -53,6 +53,12 @@ EXAMPLES: tuple[Example, ...] = (
         frame="end",
     ),
     Example(
+        "a bar that is never shown, and whose count is read",
+        "bar = tqdm(total=9, disable=True)\n"
+        "seen = bar.n\n",
+        frame="end",
+    ),
+    Example(
         "a bar of fastprogress that is never displayed",
         "from fastprogress import progress_bar\n"
         "for item in progress_bar(range(9), display=False):\n"

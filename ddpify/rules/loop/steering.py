@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import Edit, InsertAfter, Replace
 from ddpify.facts import batch_source, library, operands
-from ddpify.facts.assumed import GIVEN, SHARE
+from ddpify.facts.assumed import GIVEN, GRADED, SHARE
 from ddpify.facts.model import NOTHING, Call, Decision, Func, Lit, New, Value, join
 from ddpify.facts.origins import Origin
 from ddpify.facts.tree import Tree, own_nodes, same, walk
@@ -122,6 +122,7 @@ def _steering(context: Context) -> Iterator[Value]:
             yield from (*call.args[1:], *(v for k, v in call.keywords.items() if k != "params"))
     yield from _of_loaders(context)
     yield from _of_epochs(context)
+    yield from _of_lengths(context)
     for part in context.tree.of(ast.Subscript):  # which loader the next batch is taken from, which model it trains
         if isinstance(part.ctx, ast.Load) and run.value(part.slice).of_kind("drawn"):
             instances = run.value(part).instances()
@@ -142,6 +143,18 @@ def _of_epochs(context: Context) -> Iterator[Value]:
         for node in trained.loss.of_kind("drawn"):
             if steps and not any(loop.node in steps for call in context.facts.after.calls(node) for loop in call.loops):
                 yield Value(frozenset(), frozenset((Origin("drawn", node),)))
+
+
+def _of_lengths(context: Context) -> Iterator[Value]:
+    """Where rows are cut of which all ranks' are gathered: these are one tensor only if they are equally long."""
+    run, gathered = context.facts.after, [n for n, how in context.assumed.redistributed.items() if how in ("whole", GRADED["whole"])]
+    loaders = {loader for rows in gathered for loader in run.value(rows).of_kind("whole")}
+    for tree in context.facts.trees.values() if loaders else ():
+        for part in tree.of(ast.Subscript):
+            of, *each = part.slice.elts if isinstance(part.slice, ast.Tuple) and isinstance(part.ctx, ast.Load) else [part.slice]
+            cuts = [cut for cut in each if isinstance(cut, ast.Slice)] if isinstance(of, ast.Slice) else []
+            if cuts and not loaders.isdisjoint(run.value(part.value).of_kind("batch")):
+                yield join([run.value(end) for cut in cuts for end in (cut.lower, cut.upper) if end is not None])
 
 
 def _of_whole_batches(context: Context) -> Iterator[Value]:
