@@ -400,6 +400,32 @@ for epoch in range(2):
 """
 
 
+_ONE_LOSS = "F.cross_entropy(net({row})[None], kind[None])"
+_FORWARDS = {
+    "added to a name": ("z = 0", "for row, kind in zip(rows, kinds):", f"    z += {_ONE_LOSS.format(row='row')}", "z /= n"),
+    "added to a name, which is assigned": (
+        "z = 0.0",
+        "for row, kind in zip(rows, kinds):",
+        f"    z = z + {_ONE_LOSS.format(row='row')}",
+        "z = z / n",
+    ),
+    "of a function of its own": (
+        "def one(row, kind):",
+        f"    return {_ONE_LOSS.format(row='row')}",
+        "z = sum([one(row, kind) for row, kind in zip(rows, kinds)]) / n",
+    ),
+}
+_FORWARDS_OF_OTHERS = {
+    "of all but the first": ("z = 0", "for i in range(1, n):", "    z = z + net(rows[i]).pow(2).sum()", "z = z / (n - 1)"),
+    "of some": ("z = 0", "for row in rows[:4]:", "    z = z + net(row).pow(2).sum()", "z = z / 4"),
+    "beside rows in another order": ("z = 0", "for row, o in zip(rows, rows.flip(0)):", "    z = z + (net(row) - net(o)).pow(2).sum()"),
+    "with a function that reads all rows": (
+        "def one(row):",
+        "    return net(row - rows.mean(0)).pow(2).sum()",
+        "z = sum([one(row) for row in rows]) / n",
+    ),
+    "until one of them is large": ("z = 0", "for row in rows:", "    z = z + net(row).pow(2).sum()", "    if row[0] > 1:", "        break"),
+}
 SCRIPTS: dict[str, Script] = {
     "points of samples are thinned and scaled, sample by sample": Script(
         _MADE_OTHERWISE, rows=42, options=Options(whole_batches="never")
@@ -415,5 +441,10 @@ SCRIPTS: dict[str, Script] = {
     **{f"rows written by number: {how}": _written(lines) for how, lines in _WRITTEN.items()},
     **{f"rows written by number, {of}": _written(("z[i] = out[i].pow(2)",), numbers) for of, numbers in _NUMBERS.items()},
     **{f"rows in a list, {of}": _listed(numbers) for of, numbers in _NUMBERS.items()},
+    **{f"a forward for each sample, {how}": _trained(*lines, loss="z") for how, lines in _FORWARDS.items()},
+    **{
+        f"a forward for each sample, {how}": replace(_trained(*lines, loss="z"), told=("DDP403" if "break" in lines[-1] else "DDP402",))
+        for how, lines in _FORWARDS_OF_OTHERS.items()
+    },
     **on_three({"one by one on three ranks": _trained("z = [out[i].mean() for i in range(n)]", loss="sum(z)", count="len(kinds)")}),
 }  # fmt: skip

@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator
 
 from ddpify.facts import library, named, tensor_entries, uniform
 from ddpify.facts.interpret import written
+from ddpify.facts.interpret.known_to_calls import knows_batch
 from ddpify.facts.interpret.literals import is_whole_number, literal, literal_keys
 from ddpify.facts.interpret.operators import by_class
 from ddpify.facts.interpret.state import ELEMENT, UNNAMED, Interpreter
 from ddpify.facts.model import NOTHING, Func, Lit, New, Obj, Part, Tup, Value, join, just
 from ddpify.facts.origins import NONE, Origin, of_kind, without
 from ddpify.facts.record import Kind
+from ddpify.facts.tensors import ENDS
 from ddpify.facts.tree import names_stored, same, walk
 from ddpify.facts.writes import viewed
 from ddpify.placement.shape import PLACES, ROWS
@@ -293,7 +295,10 @@ def execute_assign(run: Interpreter, node: ast.Assign) -> bool:
     for target in node.targets:
         given = value
         if isinstance(node.value, ast.BinOp) and same(node.value.left, target):
-            given = _counted_on(run, run.trace.values.get(node.value.left, NOTHING), value)
+            old, added = (run.trace.values.get(n, NOTHING) for n in (node.value.left, node.value.right))
+            if isinstance(node.value.op, ast.Add) and (part := _added_up(run, node.value.right, added)) is not added:
+                given = run.binary(node.value.op, old, part, node.value)
+            given = _counted_on(run, old, given)
         assign(run, target, marked_as_kept(run, node, target, given))
         if isinstance(target, ast.Name) and _makes_tensor(node.value) and node in getattr(run.frame.node, "body", ()):
             run.frame.copied.add(target.id)
@@ -363,10 +368,8 @@ def execute_augassign(run: Interpreter, node: ast.AugAssign) -> bool:
     """`a += value`."""
     old, value = run.expression(node.target), run.expression(node.value)
     run.note(node.target, old)
-    if isinstance(node.op, (ast.Add, ast.Sub)) and value.scale == "other" and _is_of_one_sample(run, node.value):
-        value = Value(value.objs, value.origins, "sum")
-    elif isinstance(node.op, (ast.Add, ast.Sub)) and (samples := _counted(run, value)):
-        value = Value(value.objs, value.origins | samples, "sum")
+    if isinstance(node.op, (ast.Add, ast.Sub)):
+        value = _added_up(run, node.value, value)
     given = by_class(run, node.op, old, value, node, "i")
     new = run.binary(node.op, old, value, node) if given is None else given
     if any(o.path in library.COLLECTIONS for o in old.instances()):
@@ -383,6 +386,14 @@ def execute_augassign(run: Interpreter, node: ast.AugAssign) -> bool:
     return True
 
 
+def _added_up(run: Interpreter, node: ast.expr, value: Value) -> Value:
+    """What is added in each pass of a loop, as a part of the total: over the samples of a batch, that is a sum."""
+    if value.scale == "other" and _is_of_one_sample(run, node):
+        return Value(value.objs, value.origins, "sum")
+    samples = _counted(run, value)
+    return Value(value.objs, value.origins | samples, "sum") if samples else value
+
+
 def _counted(run: Interpreter, value: Value) -> frozenset[Origin]:
     """The batches over whose samples a loop runs that adds a number of the script's own: the total tells how many there are."""
     number = bool(value.objs) and all(isinstance(o, Lit) and isinstance(o.value, (int, float)) for o in value.objs)
@@ -394,15 +405,24 @@ def _counted(run: Interpreter, value: Value) -> frozenset[Origin]:
 def _is_of_one_sample(run: Interpreter, node: ast.expr) -> bool:
     """Whether a loop over the samples of a batch runs, and an expression depends on the batch by the sample of this pass alone."""
     loop = run.loops[-1] if run.loops else None
-    if loop is None or not isinstance(loop.node, ast.For) or not run.per_sample(loop.over):
+    if loop is None or not isinstance(loop.node, ast.For) or not run.per_sample(loop.over) or ends_elsewhere(run, loop.over):
         return False
-    return depends_on(run, node, {n.id for n in names_stored(loop.node.target)}, loop.node.body, _may_know_more)
+    return depends_on(run, node, {n.id for n in names_stored(loop.node.target)}, loop.node.body, may_know_more)
 
 
-def _may_know_more(run: Interpreter, call: ast.Call) -> bool:
+def ends_elsewhere(run: Interpreter, over: Value) -> bool:
+    """Whether a loop over the numbers of samples leaves some of them out: `range(1, n)`, `range(n // 2)`."""
+    ranges = [o for o in over.instances() if o.path == "range"]
+    ends = [run.memory.get((o, ENDS), NOTHING) for o in ranges]
+    starts = any(len(getattr(o.node, "args", ())) > 1 for o in ranges)
+    return starts or any(end.of_kind(kind) for end in ends for kind in ("offset", "fraction", "divided", "multiple"))
+
+
+def may_know_more(run: Interpreter, call: ast.Call) -> bool:
     """Whether a call is of something that may know more of the batch than it is given."""
     func = run.trace.values.get(call.func, NOTHING)
-    return any(isinstance(o, (Func, New)) for o in func.objs) or not (func.paths() or isinstance(call.func, ast.Attribute))
+    own = any(isinstance(o, (Func, New)) for o in func.objs)
+    return knows_batch(run, func) if own else not (func.paths() or isinstance(call.func, ast.Attribute))
 
 
 def depends_on(

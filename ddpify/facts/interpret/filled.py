@@ -9,16 +9,15 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 
 from ddpify.facts import library
-from ddpify.facts.interpret.assignment import counts
+from ddpify.facts.interpret.assignment import counts, ends_elsewhere
+from ddpify.facts.interpret.known_to_calls import depends, knows_batch
 from ddpify.facts.interpret.state import ELEMENT, Interpreter
-from ddpify.facts.model import NOTHING, Func, Loop, New, Obj, Tup, Value
+from ddpify.facts.model import NOTHING, Loop, New, Value
 from ddpify.facts.origins import only, without
-from ddpify.facts.tensors import ENDS
-from ddpify.facts.tree import names_read, names_stored, walk
+from ddpify.facts.tree import names_stored, walk
 from ddpify.placement.shape import Shape
 
 _CHANGING = frozenset("append extend insert pop remove clear sort reverse".split())
-_NESTED = 3  # so deep it is looked into what objects hold
 _ENDS = (ast.Break, ast.Continue, ast.Return, ast.Raise, ast.Yield, ast.YieldFrom, ast.Try, ast.Global, ast.Nonlocal)
 
 
@@ -45,7 +44,7 @@ def fill(run: Interpreter, loop: ast.For, passes: Loop, before: Mapping[str, Val
 
     And so are the tensors of rows that there were before it, where each pass wrote to its sample's row alone.
     """
-    if loop.orelse or any(isinstance(n, _ENDS) for s in loop.body for n in walk(s)) or _ends_elsewhere(run, passes.over):
+    if loop.orelse or any(isinstance(n, _ENDS) for s in loop.body for n in walk(s)) or ends_elsewhere(run, passes.over):
         return
     element = passes.element
     for name, rows in before.items():
@@ -63,14 +62,6 @@ def fill(run: Interpreter, loop: ast.For, passes: Loop, before: Mapping[str, Val
                 if _Passes(run, loop, {}).are_apart():
                     origins = run.memory.get((made, ELEMENT), NOTHING).origins | only(library.mixed([element], {}).origins, "batch")
                     run.bind(name, Value(held.objs, origins, "sample", Shape(made, sure=False)))
-
-
-def _ends_elsewhere(run: Interpreter, over: Value) -> bool:
-    """Whether a loop over the numbers of samples leaves some of them out: `range(1, n)`, `range(n // 2)`."""
-    ranges = [o for o in over.instances() if o.path == "range"]
-    ends = [run.memory.get((o, ENDS), NOTHING) for o in ranges]
-    starts = any(len(getattr(o.node, "args", ())) > 1 for o in ranges)
-    return starts or any(end.of_kind(kind) for end in ends for kind in ("offset", "fraction", "divided", "multiple"))
 
 
 def _was_empty(run: Interpreter, loop: ast.For, name: str) -> bool:
@@ -164,10 +155,10 @@ class _Passes:
         if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
             return self.run.trace.values.get(node, NOTHING).scale is None and isinstance(node.slice, ast.Constant)  # of each sample
         if isinstance(node, ast.Name):
-            return node.id in own or isinstance(node.ctx, ast.Store) or not self._depends(self.run.lookup(node.id))
-        if isinstance(node, ast.Attribute) and not self._is_of(node, own) and self._depends(self.run.trace.values.get(node, NOTHING)):
+            return node.id in own or isinstance(node.ctx, ast.Store) or not depends(self.run, self.run.lookup(node.id))
+        if isinstance(node, ast.Attribute) and not self._is_of(node, own) and depends(self.run, self.run.trace.values.get(node, NOTHING)):
             return False
-        if isinstance(node, ast.Call) and not self._knows_no_more(self.run.trace.values.get(node.func, NOTHING)):
+        if isinstance(node, ast.Call) and knows_batch(self.run, self.run.trace.values.get(node.func, NOTHING)):
             return False
         return all(self._is_own(child, own) for child in ast.iter_child_nodes(node))
 
@@ -185,30 +176,3 @@ class _Passes:
                 return True
             node = node.func if isinstance(node, ast.Call) else node.value
         return isinstance(node, ast.Name) and node.id in own
-
-    def _depends(self, value: Value, depth: int = 0) -> bool:
-        """Whether a value, or what it holds, is computed from a batch."""
-        if value.of_kind("batch") or value.of_kind("whole"):
-            return True
-        inner: list[Value] = []
-        for obj in value.objs if depth < _NESTED else ():
-            inner += obj.entries if isinstance(obj, Tup) else self._held(obj)
-        return any(self._depends(v, depth + 1) for v in inner)
-
-    def _held(self, obj: Obj) -> list[Value]:
-        owner = obj.owner if isinstance(obj, Func) else obj
-        return [v for _, v in self.run.memory.of(owner)] if isinstance(owner, New) else []
-
-    def _knows_no_more(self, func: Value) -> bool:
-        """Whether what is called holds nothing of a batch, and reads no such name that is not its own."""
-        for obj in func.objs:
-            if isinstance(obj, (New, Func)) and any(self._depends(v, 1) for v in self._held(obj)):
-                return False
-            if isinstance(obj, Func):
-                inside = {n.id for n in names_stored(obj.node)} | {a.arg for a in walk(obj.node) if isinstance(a, ast.arg)}
-                outer = {n.id for n in names_read(obj.node)} - inside
-                held = [self.run.memory.get((obj.file, name), NOTHING) for name in outer]
-                held += [self.run.lookup(name) for name in outer if obj.file == self.run.frame.file]
-                if any(map(self._depends, held)):
-                    return False
-        return True

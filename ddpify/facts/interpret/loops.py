@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from ddpify.facts import library, named, orders, tensors
 from ddpify.facts.interpret import filled
-from ddpify.facts.interpret.assignment import depends_on
+from ddpify.facts.interpret.assignment import depends_on, may_know_more
 from ddpify.facts.interpret.branches import decide
 from ddpify.facts.interpret.expressions import listed
 from ddpify.facts.interpret.literals import literal, literal_keys, marked_as_literal
@@ -275,7 +275,7 @@ def evaluate_comprehension(run: Interpreter, node: ast.ListComp | ast.SetComp | 
         keys = literal_keys(key)
     else:
         item, keys = run.expression(node.elt), []
-    apart = samples and depends_on(run, node.value if isinstance(node, ast.DictComp) else node.elt, own, [])
+    apart = samples and depends_on(run, node.value if isinstance(node, ast.DictComp) else node.elt, own, [], may_know_more)
     run.loops = outer
     if saved is not None:
         run.frame.local = saved

@@ -16,6 +16,7 @@ References: https://docs.pytorch.org/docs/stable/generated/torch.nn.DataParallel
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from ddpify.edits import Edit, FreshName, Replace, escaped
@@ -328,7 +329,7 @@ def _held(run: Run, value: Value) -> list[Value]:
 def _rows(context: Context, node: ast.Call) -> list[ast.expr]:
     """The arguments of a forward that hold a row for each sample; none where another one depends on the batch, too."""
     out: list[ast.expr] = []
-    if any(isinstance(a, ast.Starred) for a in node.args):
+    if any(isinstance(a, ast.Starred) for a in node.args) or _is_for_each_sample(context, node):
         return []
     for given in arguments(node):
         value = context.facts.after.value(given)
@@ -346,6 +347,25 @@ def _rows(context: Context, node: ast.Call) -> list[ast.expr]:
             return []
     repeated = any(isinstance(up, _COMPREHENSIONS) for up in context.facts.tree_of(node).ancestors(node))
     return out if _counted(out) is not None or not repeated else []
+
+
+def _is_for_each_sample(context: Context, node: ast.Call) -> bool:
+    """Whether a loop over the samples of a batch runs a forward, of one without a batch's axis: there is nothing to be shared out."""
+    run, batches = context.facts.after, {loop.batch.node for loop in context.facts.loops if loop.batch is not None}
+    for call in run.calls(node):
+        inner = list(itertools.dropwhile(lambda loop: loop.node not in batches, call.loops))[1:]
+        entries = with_entries([loop.element for loop in inner])
+        if any(v.scale == "other" and v.batches() for v in entries) or any(run.interpreter.per_sample(loop.over) for loop in inner):
+            return not all(map(_is_batch_of_one, node.args))
+    return False
+
+
+def _is_batch_of_one(given: ast.expr) -> bool:
+    """Whether an expression gives a sample a batch's axis: `row.unsqueeze(0)`, `row[None]`, `rows[i : i + 1]`."""
+    match given:
+        case ast.Call(ast.Attribute(attr="unsqueeze"), [ast.Constant(0)]) | ast.Subscript(slice=ast.Constant(None) | ast.Slice()):
+            return True
+    return False
 
 
 def _spread(node: ast.Call) -> Sequence[ast.AST | None]:
