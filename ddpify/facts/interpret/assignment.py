@@ -160,12 +160,9 @@ def _has_from_here_on(run: Interpreter, of: ast.expr, origins: frozenset[Origin]
     """Let a tensor be made of what one of its entries was computed from, too."""
     receiver = run.expression(of)
     shape = receiver.shape and receiver.shape._replace(uniform=False)  # entries of a constant may differ from here on
-    if not receiver.objs and origins and isinstance(of, ast.Name):
-        scale = "other" if receiver.scale == "sample" and _is_of_other_samples(run, index) else receiver.scale
-        run.change(of.id, Value(receiver.objs, receiver.origins | origins, scale, shape))
-    elif not receiver.objs and origins and isinstance(of, ast.Attribute):
-        for obj in run.expression(of.value).objs:
-            run.set_attribute(obj, of.attr, Value(receiver.objs, receiver.origins | origins, receiver.scale, shape), False)
+    if not receiver.objs and origins and isinstance(of, (ast.Name, ast.Attribute)):
+        other = isinstance(of, ast.Name) and receiver.scale == "sample" and _is_of_other_samples(run, index)
+        written.hold(run, of, Value(receiver.objs, receiver.origins | origins, "other" if other else receiver.scale, shape))
 
 
 def entry_changed(run: Interpreter, entry: ast.Subscript, result: Value) -> None:
@@ -284,6 +281,7 @@ def execute_assign(run: Interpreter, node: ast.Assign) -> bool:
         if isinstance(node.value, ast.BinOp) and same(node.value.left, target):
             given = _counted_on(run, run.trace.values.get(node.value.left, NOTHING), value)
         assign(run, target, marked_as_kept(run, node, target, given))
+        written.name_again(run, target, node.value)
         if isinstance(target, ast.Name) and _makes_tensor(node.value) and node in getattr(run.frame.node, "body", ()):
             run.frame.copied.add(target.id)
         elif isinstance(target, ast.Name) and not _makes_tensor(node.value):
@@ -365,6 +363,8 @@ def execute_augassign(run: Interpreter, node: ast.AugAssign) -> bool:
             library.put(run, obj, library.grown(run, obj, node, run.element(value), "extend"), "extend")
         new = old
     assign(run, node.target, marked_as_kept(run, node, node.target, _counted_on(run, old, new)))
+    if isinstance(node.target, ast.Attribute) and not old.objs and old.shape is not None:
+        written.hold(run, node.target, run.expression(node.target))
     if isinstance(node.target, ast.Name) and not old.objs:  # a tensor is changed in place
         run.frame.changes(node.target.id)
         if old.of_kind("parameters") and (run.no_grad or not value.of_kind("forward")):  # a weight or its gradient, and no sum of a loss

@@ -172,9 +172,7 @@ def changed_in_place(run: Interpreter, method: ast.Attribute, was: Value, result
     if isinstance(inner, ast.Name) and (inner is method.value or filled or takes_on(was)):
         run.change(inner.id, result)
     elif isinstance(inner, ast.Attribute) and (result.batches() if filled else not was.objs and takes_on(was)):
-        owners = run.expression(inner.value).objs
-        for obj in owners:
-            run.set_attribute(obj, inner.attr, Value(frozenset(), result.origins, result.scale, result.shape), len(owners) == 1)
+        written.hold(run, inner, Value(frozenset(), result.origins, result.scale, result.shape), alone=True)
     elif isinstance(inner, ast.Subscript):
         if not written.write(run, inner, result):
             filled_with(run, inner, result.scale is None and result.shape is not None and result.shape.uniform)
@@ -582,11 +580,12 @@ def invoke_named(
 
 def _hand_back(run: Interpreter, func: Func, node: ast.AST, frame: Frame) -> None:
     """What a function has filled in place with rows of a batch, the caller's names hold from here on."""
-    if not frame.changed or not isinstance(node, ast.Call) or frame.local is None:
+    if not (frame.changed or run.second) or not isinstance(node, ast.Call) or frame.local is None:
         return
     names = [p.arg for p in (*func.node.args.posonlyargs, *func.node.args.args)][func.owner is not None :]
     for name, given in [*zip(names, node.args, strict=False), *((k.arg, k.value) for k in node.keywords)]:
         value = frame.local.get(str(name), NOTHING) if name in frame.changed else NOTHING
+        written.handed(run, frame, str(name), given)
         if not value.batches() or run.trace.values.get(given, NOTHING).objs:
             continue
         while isinstance(given, ast.Subscript):  # of a view of it
@@ -643,6 +642,7 @@ def call_function(
     run.no_grad -= quiet
     run.stack, run.breaks = saved
     _hand_back(run, func, node, frame)
+    written.left(run, frame)
     if frame.yielded.objs or frame.yielded.origins or frame.yielded.scale:
         made = run.objects.new("generator", node, run.stack)
         run.memory[made, ELEMENT] = frame.yielded
