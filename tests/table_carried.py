@@ -1015,3 +1015,53 @@ SCRIPTS |= {
         "of the farthest row": "self.radius.data = far.detach().max().sqrt()",
     }.items()
 }
+
+_TWO_NAMES = """
+    class Tracker:
+        def __init__(self, target, share=0.1):
+            self.target, self.share = target, share
+
+        def __call__(self, out):
+            STEP
+
+
+    def main():
+        mean = torch.zeros(4)
+        model = nn.Linear(8, 4)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        track = Tracker(mean)
+        for epoch in range(3):
+            for rows, _ in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+                out = model(rows)
+                loss = LOSS
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                track(out.detach())
+        print("mean", [round(m, 8) for m in mean.tolist()])
+
+
+    main()
+"""
+_NEAR = "((out - mean) ** 2).mean()"
+SCRIPTS |= {
+    "a tensor that an object was given changes in place, and is read by its first name": Script(
+        _TWO_NAMES.replace("STEP", "self.target.mul_(1 - self.share).add_(self.share * out.mean(0))").replace("LOSS", _NEAR),
+        same=("mean",),
+    ),
+    "a tensor that an object was given changes by a third name": Script(
+        _TWO_NAMES.replace("STEP", "held = self.target\n            held.lerp_(out.mean(0), self.share)").replace("LOSS", _NEAR),
+        same=("mean",),
+    ),
+    "a tensor that an object was given changes by an operator, and is shown by its first name": Script(
+        _TWO_NAMES.replace("STEP", "self.target += self.share * out.mean(0)").replace("LOSS", "(out**2).mean()"),
+        same=("mean",),
+    ),
+    "a tensor changes by its first name, and is read where an object was given it": Script(
+        _TWO_NAMES.replace("STEP", "pass")
+        .replace("LOSS", "((out - track.target) ** 2).mean()")
+        .replace("track(out.detach())", "mean.lerp_(out.detach().mean(0), 0.1)")
+        .replace("mean.tolist()", "track.target.tolist()"),
+        same=("mean",),
+    ),
+}

@@ -2662,6 +2662,27 @@ SCRIPTS["training functions of earlier attempts, which nothing runs any more"] =
         train(net, sgd, DataLoader(TensorDataset(x, y), batch_size=4))
     """
 )
+SCRIPTS["an earlier training function of which only a method has the name, and a text"] = Script(
+    """
+    def train(net, sgd, feed):
+        net.train()
+        for rows, kinds in feed:
+            F.cross_entropy(net(rows), kinds).backward()
+            sgd.step()
+
+
+    torch.manual_seed(0)
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    feeds = {"train": DataLoader(TensorDataset(x, y), batch_size=4)}
+    for epoch in range(2):
+        net.train()
+        for rows, kinds in feeds["train"]:
+            sgd.zero_grad()
+            F.cross_entropy(net(rows), kinds).backward()
+            sgd.step()
+    """
+)
 SCRIPTS["a training function that a text finds"] = Script(
     """
     def small_steps(net, sgd, rows, kinds):

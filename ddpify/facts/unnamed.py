@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
+from pathlib import PurePath
 
 from ddpify.facts.tree import Tree, last_name, walk
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _LOOKS_UP = frozenset(("eval", "exec", "globals", "locals"))  # they find what a script defines by a text
-_WORD = re.compile(r"\w+")
+_FINDERS = frozenset(("__main__", "import_module", "__import__", "getmembers", "getmodule"))  # they find modules, and what is in them
+_CODE = re.compile(r"(?<=\.)\w+|\w+(?= ?\()")  # what a text names that may be looked up, or run
 
 
-def unnamed(tree: Tree, others: Iterable[Tree]) -> frozenset[ast.AST]:
-    """The definitions of a script's module that neither it nor other modules name, in texts, too; none where a text may name any."""
+def unnamed(tree: Tree, others: Collection[Tree]) -> frozenset[ast.AST]:
+    """The definitions of a script's module that neither it nor other modules name, in texts of code, too; none where a text may name any.
+
+    What follows a dot is something else's, `model.train`, unless the script is looked up as a module.
+    """
     if any(isinstance(n, ast.Call) and _looks_up(n) for n in tree.nodes()):
         return frozenset()
-    waiting = {s: set(_names(s)) for s in tree.root.body if isinstance(s, _DEFINITIONS) and not s.decorator_list}
-    named = {name for other in others if other is not tree for node in other.nodes() for name in _words(node)}
-    named |= {name for s in tree.root.body if s not in waiting for name in _names(s)}
+    finders = _FINDERS | {PurePath(tree.shown).stem}
+    of_modules = any(_finds_modules(node, other, finders) for other in others for node in other.nodes())
+    waiting = {s: set(_names(s, of_modules)) for s in tree.root.body if isinstance(s, _DEFINITIONS) and not s.decorator_list}
+    named = {name for other in others if other is not tree for node in other.nodes() for name in _words(node, of_modules)}
+    named |= {name for s in tree.root.body if s not in waiting for name in _names(s, of_modules)}
     while found := [s for s in waiting if s.name in named]:
         for statement in found:
             named |= waiting.pop(statement)
@@ -32,17 +39,34 @@ def _looks_up(call: ast.Call) -> bool:
     return of_python or last_name(call.func) == "Fire"
 
 
-def _names(node: ast.AST) -> Iterator[str]:
-    return (name for part in walk(node) for name in _words(part))
-
-
-def _words(node: ast.AST) -> Iterable[str]:
-    """The names that a node is, or that stand in its text."""
+def _finds_modules(node: ast.AST, tree: Tree, finders: frozenset[str]) -> bool:
+    """Whether a node finds a module that may be the script: by `import`, by one of the functions that do, or by `sys.modules`."""
     match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
+        case ast.alias(name=name):
+            return not finders.isdisjoint(name.split("."))
+        case ast.Name(id=name):
+            return name in _FINDERS
+        case ast.Attribute(attr="modules"):  # of a model, they are called
+            up = tree.parent[node]
+            return not (isinstance(up, ast.Call) and up.func is node)
+        case ast.Attribute(attr=name):
+            return name in _FINDERS
+    return False
+
+
+def _names(node: ast.AST, of_modules: bool) -> Iterator[str]:
+    return (name for part in walk(node) for name in _words(part, of_modules))
+
+
+def _words(node: ast.AST, of_modules: bool) -> Collection[str]:
+    """The names that a node is, those of attributes where they may be a module's, or that stand in its text."""
+    match node:
+        case ast.Name(id=name):
+            return (name,)
+        case ast.Attribute(attr=name) if of_modules:
             return (name,)
         case ast.alias(name=name):
             return name.split(".")
         case ast.Constant(value=str(text)):
-            return _WORD.findall(text)
+            return (text, *_CODE.findall(text)) if of_modules else _CODE.findall(text)
     return ()

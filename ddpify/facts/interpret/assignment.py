@@ -162,12 +162,9 @@ def _has_from_here_on(run: Interpreter, of: ast.expr, origins: frozenset[Origin]
     """Let a tensor be made of what one of its entries was computed from, too."""
     receiver = run.expression(of)
     shape = receiver.shape and receiver.shape._replace(uniform=False)  # entries of a constant may differ from here on
-    if not receiver.objs and origins and isinstance(of, ast.Name):
-        scale = "other" if receiver.scale == "sample" and _is_of_other_samples(run, index) else receiver.scale
-        run.change(of.id, Value(receiver.objs, receiver.origins | origins, scale, shape))
-    elif not receiver.objs and origins and isinstance(of, ast.Attribute):
-        for obj in run.expression(of.value).objs:
-            run.set_attribute(obj, of.attr, Value(receiver.objs, receiver.origins | origins, receiver.scale, shape), False)
+    if not receiver.objs and origins and isinstance(of, (ast.Name, ast.Attribute)):
+        other = isinstance(of, ast.Name) and receiver.scale == "sample" and _is_of_other_samples(run, index)
+        written.hold(run, of, Value(receiver.objs, receiver.origins | origins, "other" if other else receiver.scale, shape))
 
 
 def entry_changed(run: Interpreter, entry: ast.Subscript, result: Value) -> None:
@@ -210,14 +207,7 @@ def _refilled(run: Interpreter, tensor: ast.expr, was: Value, value: Value) -> N
     if isinstance(tensor, ast.Name):
         run.change(tensor.id, value)
     elif isinstance(tensor, ast.Attribute):
-        held_by(run, tensor, value)
-
-
-def held_by(run: Interpreter, tensor: ast.Attribute, value: Value) -> None:
-    """Let the attribute of an object, which is a tensor, hold what its entries are from here on."""
-    owners = run.expression(tensor.value).objs
-    for obj in owners:
-        run.set_attribute(obj, tensor.attr, Value(frozenset(), value.origins, value.scale, value.shape), len(owners) == 1)
+        written.hold(run, tensor, Value(frozenset(), value.origins, value.scale, value.shape), alone=True)
 
 
 def takes_on(was: Value) -> bool:
@@ -300,6 +290,7 @@ def execute_assign(run: Interpreter, node: ast.Assign) -> bool:
                 given = run.binary(node.value.op, old, part, node.value)
             given = _counted_on(run, old, given)
         assign(run, target, marked_as_kept(run, node, target, given))
+        written.name_again(run, target, node.value)
         if isinstance(target, ast.Name) and _makes_tensor(node.value) and node in getattr(run.frame.node, "body", ()):
             run.frame.copied.add(target.id)
         elif isinstance(target, ast.Name) and not _makes_tensor(node.value):
@@ -379,6 +370,8 @@ def execute_augassign(run: Interpreter, node: ast.AugAssign) -> bool:
             library.put(run, obj, library.grown(run, obj, node, run.element(value), "extend"), "extend")
         new = old
     assign(run, node.target, marked_as_kept(run, node, node.target, _counted_on(run, old, new)))
+    if isinstance(node.target, ast.Attribute) and not old.objs and old.shape is not None:
+        written.hold(run, node.target, run.expression(node.target))
     if isinstance(node.target, ast.Name) and not old.objs:  # a tensor is changed in place
         run.frame.changes(node.target.id)
         if old.of_kind("parameters") and (run.no_grad or not value.of_kind("forward")):  # a weight or its gradient, and no sum of a loss

@@ -13,7 +13,7 @@ from ddpify.facts import drivers, library, named, sources, tensors, uniform
 from ddpify.facts.assumed import BY_ALL_RANKS, BY_RANK_ZERO, GATHERS, READERS
 from ddpify.facts.flags import flags
 from ddpify.facts.interpret import own_gradients, starred, written
-from ddpify.facts.interpret.assignment import combine, entry_changed, filled_with, held_by, kept_of, takes_on
+from ddpify.facts.interpret.assignment import combine, entry_changed, filled_with, kept_of, takes_on
 from ddpify.facts.interpret.attributes import opened, read
 from ddpify.facts.interpret.batches import gathered, read_whole, rows_of_rank
 from ddpify.facts.interpret.branches import is_known
@@ -173,7 +173,7 @@ def changed_in_place(run: Interpreter, method: ast.Attribute, was: Value, result
     if isinstance(inner, ast.Name) and (inner is method.value or filled or takes_on(was)):
         run.change(inner.id, result)
     elif isinstance(inner, ast.Attribute) and (result.batches() if filled else not was.objs and takes_on(was)):
-        held_by(run, inner, result)
+        written.hold(run, inner, Value(frozenset(), result.origins, result.scale, result.shape), alone=True)
     elif isinstance(inner, ast.Subscript):
         if not written.write(run, inner, result):
             filled_with(run, inner, result.scale is None and result.shape is not None and result.shape.uniform)
@@ -581,11 +581,12 @@ def invoke_named(
 
 def _hand_back(run: Interpreter, func: Func, node: ast.AST, frame: Frame) -> None:
     """What a function has filled in place with rows of a batch, the caller's names hold from here on."""
-    if not frame.changed or not isinstance(node, ast.Call) or frame.local is None:
+    if not (frame.changed or run.second) or not isinstance(node, ast.Call) or frame.local is None:
         return
     names = [p.arg for p in (*func.node.args.posonlyargs, *func.node.args.args)][func.owner is not None :]
     for name, given in [*zip(names, node.args, strict=False), *((k.arg, k.value) for k in node.keywords)]:
         value = frame.local.get(str(name), NOTHING) if name in frame.changed else NOTHING
+        written.handed(run, frame, str(name), given)
         if not value.batches() or run.trace.values.get(given, NOTHING).objs:
             continue
         while isinstance(given, ast.Subscript):  # of a view of it
@@ -642,6 +643,7 @@ def call_function(
     run.no_grad -= quiet
     run.stack, run.breaks = saved
     _hand_back(run, func, node, frame)
+    written.left(run, frame)
     if frame.yielded.objs or frame.yielded.origins or frame.yielded.scale:
         made = run.objects.new("generator", node, run.stack)
         run.memory[made, ELEMENT] = frame.yielded

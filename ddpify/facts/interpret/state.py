@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import builtins
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from ddpify.facts.assumed import AS_WRITTEN, AssumedEdits
 from ddpify.facts.claims import Claims
@@ -38,6 +38,7 @@ from ddpify.facts.model import (
 )
 from ddpify.facts.names import canonical
 from ddpify.facts.origins import Origin, only
+from ddpify.facts.record import Kind
 from ddpify.facts.recording import Log, Recording, Seen, merge
 from ddpify.project import Project, SourceFile
 
@@ -45,6 +46,7 @@ _BUILTINS = frozenset(dir(builtins))
 _SAYING = (ast.UnaryOp, ast.Attribute, ast.Name)  # what may say that targets are ignored
 STARS = "[stars]"  # of a module: the libraries of which it imports all names
 State = tuple[dict[str, Value] | None, Version]
+Holder = tuple[object, str]  # what holds a tensor, and by which name: a running function, a module or an object
 ELEMENT = "[]"  # what any element of a container is
 UNNAMED = "[?]"  # what was put in under keys that are not known
 
@@ -150,6 +152,7 @@ class Interpreter(ABC):
         self.recursions: dict[ast.AST, set[tuple[Func, Stack]]] = {}  # where functions were called that were running
         self.heads: list[int] = []  # of the loops that run: the point at which a pass begins
         self.claims = Claims()
+        self.second: dict[Holder, dict[Holder, ast.expr]] = {}  # by what holds a tensor: all that holds the same, and where that is named
         self.access: ast.expr | None = None  # the attribute that is being read: where a property runs
 
     @property
@@ -220,6 +223,7 @@ class Interpreter(ABC):
     def change(self, name: str, value: Value) -> None:
         """Let the tensor that a name holds be `value`, changed in place: what a function does not bind itself is of what is around it."""
         frame = self.frame
+        self.change_others((self.holder_of(name),), value)
         if frame.local is None or name in frame.globals or (name in frame.local and name not in frame.aside):
             self.bind(name, value)
             frame.changes(name)
@@ -231,6 +235,26 @@ class Interpreter(ABC):
                 names[name] |= frame.local[name]
         else:
             self.memory[frame.file, name] = self.decided(value)
+
+    def holder_of(self, name: str) -> Holder:
+        """What holds the tensor of a name: the function that is running, or its module."""
+        frame = self.frame
+        return frame if frame.local is not None and name in frame.local and name not in frame.globals else frame.file, name
+
+    def change_others(self, holders: Iterable[Holder], value: Value) -> None:
+        """Let what holds the same tensors by other names hold what they are by now, changed in place."""
+        holders = list(holders)
+        for holder in holders:
+            self.asks("second", holder)
+        others = {other: node for holder in holders for other, node in self.second.get(holder, {}).items() if other != holder}
+        for (owner, name), node in others.items():
+            base = None if isinstance(node, ast.Name) else just(owner)  # type: ignore[arg-type]
+            self.events.append((Kind.CHANGE, node, base, value))
+            if not isinstance(owner, Frame):
+                self.memory.add((owner, name), self.decided(value))
+            elif owner.local is not None:
+                self.memory.doubt()
+                owner.local[name] = owner.local.get(name, NOTHING) | self.decided(value)
 
     def set_attribute(self, obj: Obj, name: str, value: Value, strong: bool) -> None:
         """Let an object hold `value` as `name`; not `strong`: or what it held before."""
@@ -402,6 +426,8 @@ class Interpreter(ABC):
             seen = Frame("", {})
             seen.around = self.closures.get(of[0])  # type: ignore[index]
             return join([names[of[1]] for names in seen.holders(of[1])])  # type: ignore[index]
+        if kind == "second":
+            return frozenset(self.second.get(of, ()))  # type: ignore[call-overload]
         if kind == "keys":
             return frozenset(self.keys.get(of, ()))  # type: ignore[call-overload]
         if kind == "hooks":

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 
 from ddpify.facts import tensor_entries, tensors
-from ddpify.facts.interpret.state import Interpreter
+from ddpify.facts.interpret.state import Frame, Holder, Interpreter
 from ddpify.facts.model import NOTHING, Value
 from ddpify.facts.operands import argument
 from ddpify.facts.origins import Origin
@@ -45,10 +46,61 @@ def _may_be_list(rows: Value, part: ast.Subscript) -> bool:
     return rows.shape is not None and rows.shape.several is None and not isinstance(part.slice, (ast.Tuple, ast.Slice, ast.Compare))
 
 
-def hold(run: Interpreter, node: ast.expr, value: Value) -> None:
-    """Let a name or an attribute hold what its tensor is, in which entries have changed, from here on."""
+def hold(run: Interpreter, node: ast.expr, value: Value, alone: bool = False) -> None:
+    """Let a name or an attribute hold what its tensor is, in which entries have changed, from here on; `alone`: and nothing of before."""
     if isinstance(node, ast.Name):
         run.change(node.id, value)
     elif isinstance(node, ast.Attribute):
-        for obj in run.expression(node.value).objs:
-            run.set_attribute(obj, node.attr, value, False)
+        owners = run.expression(node.value).objs
+        for obj in owners:
+            run.set_attribute(obj, node.attr, value, alone and len(owners) == 1)
+        run.change_others([(obj, node.attr) for obj in owners], value)
+
+
+def name_again(run: Interpreter, target: ast.expr, node: ast.expr) -> None:
+    """`self.centers = centers`: another name of a tensor, whichever of which changes it in place; of a tuple, each entry's."""
+    if isinstance(target, (ast.Tuple, ast.List)) and isinstance(node, (ast.Tuple, ast.List)):
+        for part, given in zip(target.elts, node.elts, strict=False):
+            name_again(run, part, given)
+        return
+    if isinstance(target, ast.Name) and run.second:
+        _forget(run, run.holder_of(target.id))
+    value = run.trace.values.get(node, NOTHING)
+    if not value.objs and value.shape is not None and not value.of_kind("batch"):
+        _share(run, _holders(run, target), _holders(run, node))
+
+
+def _holders(run: Interpreter, node: ast.expr) -> dict[Holder, ast.expr]:
+    """What holds the tensor that a name or an attribute is, each with the expression that names it."""
+    if isinstance(node, ast.Name):
+        return {run.holder_of(node.id): node}
+    if isinstance(node, ast.Attribute):
+        return {(obj, node.attr): node for obj in run.trace.values.get(node.value, NOTHING).objs}
+    return {}
+
+
+def _share(run: Interpreter, some: Mapping[Holder, ast.expr], others: Mapping[Holder, ast.expr]) -> None:
+    """Let these hold the same tensor."""
+    if some and others:
+        together: dict[Holder, ast.expr] = {}
+        for holder, node in (*some.items(), *others.items()):
+            together |= {holder: node, **run.second.get(holder, {})}
+        run.memory.doubt()
+        run.second |= dict.fromkeys(together, together)
+
+
+def _forget(run: Interpreter, holder: Holder) -> None:
+    """A name holds another tensor from here on."""
+    run.second.pop(holder, {}).pop(holder, None)
+
+
+def handed(run: Interpreter, frame: Frame, name: str, given: ast.expr) -> None:
+    """After a call: what holds a parameter's tensor holds that of what was given."""
+    kept = dict(run.second.get((frame, name), {}))
+    _share(run, kept, _holders(run, given) if kept else {})
+
+
+def left(run: Interpreter, frame: Frame) -> None:
+    """After a call: the names of the function hold nothing any more."""
+    for holder in [h for h in run.second if h[0] is frame]:
+        _forget(run, holder)
