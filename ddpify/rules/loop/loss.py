@@ -223,7 +223,10 @@ def _judged(context: Context) -> Iterator[Change | Finding | Proof]:
             edit = Replace(node.func.value, f"({{0}} * {context.names['world_size']})", (node.func.value,))
             yield Change(CODE, why, context.tree.shown, node, (edit,), discharges=obligations)
         else:
-            yield _corrected(context, node, loss, obligations)
+            corrected = _corrected(context, node, loss, obligations)
+            yield corrected
+            if isinstance(corrected, Change):
+                yield from _own_lengths(context, node, loss)
 
 
 def _given_gradient(context: Context, node: ast.Call) -> ast.expr | None:
@@ -269,9 +272,14 @@ def _mean(context: Context, node: ast.Call, loss: Value, obligations: tuple[Obli
         yield from batch_parts.share_parts(context, node, loss, obligations)
     else:
         yield Proof(obligations[0])
-        if coupled_losses.pads(context, loss) and any(context.facts.after.interpreter.is_module(o) for o, _ in loss.of_kind("forward")):
-            why = "each rank pads its batches to the longest of its own samples: what a model makes of padding, without a mask, differs"
-            yield context.manual(CODE, node, why, level=Safety.NOTE)
+        yield from _own_lengths(context, node, loss)
+
+
+def _own_lengths(context: Context, node: ast.Call, loss: Value) -> Iterator[Finding]:
+    """Models that see padding, of which each rank has as much as its own samples need."""
+    if coupled_losses.pads(context, loss) and any(context.facts.after.interpreter.is_module(o) for o, _ in loss.of_kind("forward")):
+        why = "each rank pads its batches to the longest of its own samples: what a model makes of padding, without a mask, differs"
+        yield context.manual(CODE, node, why, level=Safety.NOTE)
 
 
 def _of_padding(context: Context, node: ast.Call, obligations: tuple[Obligation, ...]) -> Finding:
