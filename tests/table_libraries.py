@@ -945,3 +945,50 @@ SCRIPTS["numbers that ClearML is told, and rows that an object of a package make
     ("hits",),
     stand_ins={"clearml.py": _TRACKER, "pipes_of_samples.py": _PIPES},
 )
+_PERCEPTUAL = """
+    from torchvision.models import vgg16
+
+
+    class Features(nn.Module):
+        def __init__(self):
+            super().__init__()
+            layers = vgg16(pretrained=True).features
+            LAYERS
+            self.first = nn.Sequential(*kept[0:2])
+            self.second = nn.Sequential(*kept[2:4])
+
+        def forward(self, rows):
+            first = self.first(rows)
+            return first, self.second(first)
+
+
+    net, features = nn.Linear(8, 8), Features().eval().requires_grad_(False)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, _ in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+            loss = sum(F.mse_loss(one, other) for one, other in zip(features(net(rows)), features(rows)))
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+            print("gathered", "AllRanksRows" in globals())
+"""
+_VGG = """
+import torch.nn as nn
+
+
+class vgg16(nn.Module):
+    def __init__(self, pretrained=False):
+        super().__init__()
+        self.features = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 8), nn.Tanh())
+"""
+SCRIPTS |= {
+    f"layers of a library's network in two rows, {how}": Script(
+        _PERCEPTUAL.replace("LAYERS", layers),
+        stand_ins={"torchvision/__init__.py": "", "torchvision/models.py": _VGG},
+        same=("gathered",),
+    )
+    for how, layers in {
+        "from a list of them by number": "kept = [layers[i] for i in range(4)]",
+        "from them": "kept = layers",
+    }.items()
+}

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from ddpify.facts import collect, library, methods, runs, wrap_places
 from ddpify.facts.collect import Averaged, Facts, Start, TrainedMethod, TrainedModel, TrainingLoop
-from ddpify.facts.held_parts import HeldParts, is_library_model
+from ddpify.facts.held_parts import HeldParts
 from ddpify.facts.left_out import is_used_beside
+from ddpify.facts.library.networks import is_library_model
 from ddpify.facts.model import NOTHING, Call, Func, Lit, New, Obj, Part, Value, ordered
 from ddpify.facts.moved_saves import moves
 from ddpify.facts.runs import Run

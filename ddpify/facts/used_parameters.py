@@ -11,7 +11,8 @@ import ast
 from collections.abc import Callable, Hashable
 
 from ddpify.facts import library
-from ddpify.facts.held_parts import LISTS, NO_PARTS, HeldParts, Parts, is_library_model
+from ddpify.facts.held_parts import LISTS, NO_PARTS, HeldParts, Parts
+from ddpify.facts.library.networks import is_library_model
 from ddpify.facts.model import NOTHING, Call, Class, Func, New, Obj
 from ddpify.facts.named_parts import INSIDE, NamedParts
 from ddpify.facts.runs import Run

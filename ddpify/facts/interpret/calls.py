@@ -226,6 +226,7 @@ def invoke(run: Interpreter, call: Call, func: Value, args: list[Value], keyword
         return library.call_tensor(run, call, args, keywords)
     methods = any(isinstance(o, Method) for o in func.objs)
     objs = [o for o in ordered(func.objs) if not (methods and isinstance(o, Part))]
+    objs = [o for o in objs if not isinstance(o, Lit)] or objs  # a layer that may be None is called where it is not
     if len(objs) == 1 and not isinstance(objs[0], New):
         return invoke_one(run, call, objs[0], args, keywords)
     objs = list(opened(run, objs))

@@ -11,6 +11,7 @@ from ddpify.facts.interpret.collated import batch_of
 from ddpify.facts.interpret.literals import literal, literal_keys
 from ddpify.facts.interpret.state import ELEMENT, UNNAMED, Interpreter
 from ddpify.facts.library.effects import DRAWN, SWITCHES
+from ddpify.facts.library.networks import is_library_model
 from ddpify.facts.library.paths import CONTAINERS
 from ddpify.facts.model import NOTHING, Ext, Lit, Method, Module, New, Obj, Part, Tup, Value, join, just
 from ddpify.facts.names import canonical
@@ -171,7 +172,7 @@ def _of_object(run: Interpreter, obj: New | Part, base: Value, index: Value, nod
     if not held and isinstance(obj, New) and obj.path == "torch.nn.Parameter" and index.scale is not None:
         held = [tensor_entries.item(run, Value(frozenset(), base.origins, None, base.shape), index, node)]
     if not held:
-        keys = literal_keys(index) or [ELEMENT] * _is_of_drawing(obj)
+        keys = literal_keys(index) or [ELEMENT] * (_is_of_drawing(obj) or _is_of_network(obj))
         held = (
             [just(run.objects.part(obj, keys[0]))] if keys else [Value(frozenset(), base.origins | index.origins, base.scale, base.shape)]
         )
@@ -197,6 +198,15 @@ def _is_of_drawing(obj: Obj) -> bool:
     while isinstance(obj, (Part, Method)):
         obj = obj.of
     return isinstance(obj, New) and obj.path.startswith(DRAWN)
+
+
+def _is_of_network(obj: Obj) -> bool:
+    """Whether an object is a part of a library's network: one of its layers, whichever it is, is a part of it, too."""
+    while isinstance(obj, Part):
+        obj = obj.of
+        if isinstance(obj, New) and is_library_model(obj):
+            return True
+    return False
 
 
 def _but_none(value: Value) -> Value:

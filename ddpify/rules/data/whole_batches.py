@@ -22,9 +22,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from ddpify.edits import Edit, FreshName, Replace, escaped
 from ddpify.facts import library, orders
 from ddpify.facts.assumed import AS_WRITTEN, BY_ALL_RANKS, BY_RANK_ZERO, GIVEN, IN_PARTS, SEVERAL_IN_PARTS, SHARE, AssumedEdits
-from ddpify.facts.held_parts import is_library_model
 from ddpify.facts.interpret.collated import is_foreign
 from ddpify.facts.library.flow import with_entries
+from ddpify.facts.library.networks import is_library_model
 from ddpify.facts.library.transformers import LANGUAGE_MODELS
 from ddpify.facts.model import Call, Class, Func, Lit, New, Part, Tup, Value
 from ddpify.facts.runs import Run

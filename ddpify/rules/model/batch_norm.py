@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from ddpify.edits import Replace
 from ddpify.facts import library
 from ddpify.facts.collect import TrainedModel, is_read
-from ddpify.facts.held_parts import is_library_model
+from ddpify.facts.library.networks import is_library_model
 from ddpify.facts.library.transformers import LANGUAGE_MODELS
 from ddpify.facts.model import NOTHING, Lit, New, Obj, Part, Store, outermost
 from ddpify.facts.tree import calls_in, same
