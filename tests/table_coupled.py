@@ -1269,5 +1269,9 @@ SCRIPTS |= {
     for name, cut in {
         "cut where a draw says": "rows[:, start : start + length]",
         "the ends of which a draw cuts off": "rows[:, -length:]",
+        "taken by numbers up to a draw": "rows[:, torch.arange(length)]",
+        "padded as a draw says": "F.pad(rows, (0, 0, 0, length))",
+        "narrowed as a draw says": "rows.narrow(1, 0, length)",
+        "resized as a draw says": "F.interpolate(rows.transpose(1, 2), size=length).transpose(1, 2)",
     }.items()
 }

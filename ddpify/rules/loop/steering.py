@@ -18,8 +18,9 @@ from ddpify.facts import batch_source, library, operands
 from ddpify.facts.assumed import GIVEN, GRADED, SHARE
 from ddpify.facts.model import NOTHING, Call, Decision, Func, Lit, New, Value, join
 from ddpify.facts.origins import Origin
-from ddpify.facts.tree import Tree, own_nodes, same, walk
+from ddpify.facts.tree import Tree, arguments, last_name, own_nodes, same, walk
 from ddpify.facts.weight_writes import drawn
+from ddpify.placement.values import is_rows
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context
 from ddpify.rules.data import draws
@@ -76,6 +77,11 @@ _WHY = "this random number decides how the training goes on: all ranks use the o
 _DRAWN_FOLDS = frozenset(
     f"sklearn.model_selection.{name}"
     for name in ("ShuffleSplit", "StratifiedShuffleSplit", "GroupShuffleSplit", "RepeatedKFold", "RepeatedStratifiedKFold")
+)
+_OF_NUMBERS = tuple(
+    f"{path}{end}"
+    for path in ("random.", "numpy.random.")
+    for end in ("randint", "randrange", "uniform", "choice", "random", "triangular", "gauss", "normal", "beta", "betavariate")
 )
 _APART = "this random number decides how the training goes on, and every rank draws another: the ranks would hang or drift apart"
 _FIX = "draw it from a torch.Generator of its own that has the same seed on all ranks"
@@ -146,15 +152,35 @@ def _of_epochs(context: Context) -> Iterator[Value]:
 
 
 def _of_lengths(context: Context) -> Iterator[Value]:
-    """Where rows are cut of which all ranks' are gathered: these are one tensor only if they are equally long."""
+    """Where rows are cut or resized of which all ranks' are gathered: these are one tensor only if they are equally long."""
     run, gathered = context.facts.after, [n for n, how in context.assumed.redistributed.items() if how in ("whole", GRADED["whole"])]
     loaders = {loader for rows in gathered for loader in run.value(rows).of_kind("whole")}
     for tree in context.facts.trees.values() if loaders else ():
         for part in tree.of(ast.Subscript):
-            of, *each = part.slice.elts if isinstance(part.slice, ast.Tuple) and isinstance(part.ctx, ast.Load) else [part.slice]
-            cuts = [cut for cut in each if isinstance(cut, ast.Slice)] if isinstance(of, ast.Slice) else []
-            if cuts and not loaders.isdisjoint(run.value(part.value).of_kind("batch")):
-                yield join([run.value(end) for cut in cuts for end in (cut.lower, cut.upper) if end is not None])
+            _, *each = part.slice.elts if isinstance(part.slice, ast.Tuple) and isinstance(part.ctx, ast.Load) else [part.slice]
+            ends = [e for cut in each for e in ((cut.lower, cut.upper) if isinstance(cut, ast.Slice) else (cut,)) if e is not None]
+            if ends and not loaders.isdisjoint(run.value(part.value).of_kind("batch")):
+                yield join([v for v in map(run.value, ends) if not v.of_kind("batch")])
+        for call in tree.of(ast.Call):
+            values = [run.value(n) for n in (call.func.value if isinstance(call.func, ast.Attribute) else call.func, *arguments(call))]
+            if any(is_rows(v, several=True) and not loaders.isdisjoint(v.of_kind("batch")) for v in values):
+                yield from (_numbers_drawn(context, v) for v in library.with_entries(values) if not v.of_kind("batch"))
+
+
+def _numbers_drawn(context: Context, value: Value) -> Value:
+    """A value, as far as it comes from numbers that are drawn, and not from tensors of them."""
+    return Value(frozenset(), frozenset(Origin("drawn", node) for node in value.of_kind("drawn") if _is_number(context, node)))
+
+
+def _is_number(context: Context, draw: ast.Call) -> bool:
+    """Whether a draw gives one number: of Python, of NumPy without a size, or of torch where `.item()` takes it out."""
+    paths, up = context.facts.after.value(draw.func).paths(), context.facts.tree_of(draw).parent[draw]
+    if any(path.startswith("torch.") for path in paths):
+        return (isinstance(up, ast.Attribute) and up.attr == "item") or (
+            isinstance(up, ast.Call) and last_name(up.func) in ("int", "float")
+        )
+    sized = any(k.arg in ("size", "k") for k in draw.keywords)
+    return bool(paths) and all(path.startswith(_OF_NUMBERS) for path in paths) and len(draw.args) < 3 and not sized
 
 
 def _of_whole_batches(context: Context) -> Iterator[Value]:
