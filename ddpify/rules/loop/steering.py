@@ -151,7 +151,8 @@ def _of_lengths(context: Context) -> Iterator[Value]:
     loaders = {loader for rows in gathered for loader in run.value(rows).of_kind("whole")}
     for tree in context.facts.trees.values() if loaders else ():
         for part in tree.of(ast.Subscript):
-            of, *each = part.slice.elts if isinstance(part.slice, ast.Tuple) and isinstance(part.ctx, ast.Load) else [part.slice]
+            parts = part.slice.elts if isinstance(part.slice, ast.Tuple) and isinstance(part.ctx, ast.Load) else []
+            of, *each = parts or [part.slice]
             cuts = [cut for cut in each if isinstance(cut, ast.Slice)] if isinstance(of, ast.Slice) else []
             if cuts and not loaders.isdisjoint(run.value(part.value).of_kind("batch")):
                 yield join([run.value(end) for cut in cuts for end in (cut.lower, cut.upper) if end is not None])
