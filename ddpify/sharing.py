@@ -34,7 +34,9 @@ def shared(
     Each with a script that knows it by another name, as a part of a package that is none for the entry. `others` are these scripts with
     their texts.
     """
-    imported = [(path, "sys.path" in text, _words(text)) for path, text in others]
+    adding = {name.rpartition(".")[2] for name, member in members.items() if "sys.path" in member.text}  # for all scripts that import them
+    words_of = [(path, text, _words(text)) for path, text in others]
+    imported = [(path, "sys.path" in text or not adding.isdisjoint(words), words) for path, text, words in words_of]
     found: dict[str, Path | None] = {}
     for name, member in members.items():
         last, root = name.rpartition(".")[2], member.root

@@ -1049,6 +1049,7 @@ SCRIPTS |= {
     f"all rows but the first, of a data set of its own, in {what}": Script(_SLICED % line)
     for what, line in {
         "a loss": "loss = F.mse_loss(scores[1:], kinds[1:])",
+        "a loss times a tensor that is read by no index": "loss = F.mse_loss(scores[1:], kinds[1:]) * torch.tensor(0.5)[()]",
         "a difference": "loss = (scores[1:] - kinds[1:]).pow(2).mean()",
     }.items()
 }

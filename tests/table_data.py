@@ -406,6 +406,25 @@ SCRIPTS |= {
         PHASES % ("", 'phase, loader in [("train", train_loader), ("val", val_loader)]'), same=("train", "val")
     ),
 }
+SCRIPTS["as many samples of each of some kinds, of a list of sets of which one is a part of another"] = Script("""
+    torch.manual_seed(0)
+    groups = [set() for _ in range(3)]
+    for at in range(44):
+        for kind in ([0], [0, 1, 2], [0, 1])[at % 3]:
+            groups[kind].add(at)
+    order = []
+    for group in groups[0:]:
+        members = torch.tensor(list(group))
+        order.extend(members[torch.randperm(len(members))[:12]].tolist())
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, kinds in DataLoader(TensorDataset(x[order], y[order]), batch_size=4):
+            loss = F.cross_entropy(model(rows), kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+""")
 SCRIPTS["words numbered in the order of a set"] = Script(
     """
     kinds = ["cat", "dog", "bird", "dog", "cat"] * 8

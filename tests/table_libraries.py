@@ -992,3 +992,23 @@ SCRIPTS |= {
         "from them": "kept = layers",
     }.items()
 }
+SCRIPTS["versions that a package prints"] = Script(
+    """
+    import monai
+
+    monai.config.print_config()
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+            loss = F.cross_entropy(model(rows), kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """,
+    same=("versions",),
+    stand_ins={
+        "monai/__init__.py": "from . import config\n",
+        "monai/config.py": "def print_config():\n    print('versions 1')\n",
+    },
+)

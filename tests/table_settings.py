@@ -1,5 +1,7 @@
 """Scripts that ask the same settings again and again: what one value of a setting makes is used where the setting has that value."""
 
+import textwrap
+
 from scripts import Script
 
 NETS = """
@@ -173,6 +175,54 @@ else:
         ),
         SAME,
     ),
+}
+SCRIPTS |= {
+    f"data in the order that a file asks for, of settings that {title}": Script(
+        f"""
+{textwrap.indent(fills, " " * 8)}
+
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        train_set = TensorDataset(x[:39], y[:39])
+        loader = DataLoader(train_set, batch_size=4, shuffle={name("mixed")}, drop_last={name("even")})
+        for epoch in range(2):
+            for rows, labels in loader:
+                loss = F.cross_entropy(model(rows), labels)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
+        files={"settings.json": '{"mixed": false, "even": true}'},
+    )
+    for title, name, fills in (
+        (
+            "a dict holds",
+            "settings[{!r}]".format,
+            """
+import json
+
+settings = {"mixed": True, "even": False}
+with open("settings.json") as f:
+    settings.update(json.load(f))
+""",
+        ),
+        (
+            "are set by name",
+            "settings.{}".format,
+            """
+import json
+
+class Settings:
+    mixed = True
+    even = False
+
+settings = Settings()
+with open("settings.json") as f:
+    for name, value in json.load(f).items():
+        setattr(settings, name, value)
+""",
+        ),
+    )
 }
 SCRIPTS["settings of a file, one of which is put in where there is none"] = Script(
     """

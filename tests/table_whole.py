@@ -496,6 +496,46 @@ SCRIPTS |= {
         ("a sampler whose last batch is left out", "batch_size=8, sampler=Turns(43), drop_last=True", (2,)),
     )
 }
+_ASKED = """
+class Turns(torch.utils.data.Sampler):
+    def __len__(self):
+        return 8
+
+    def __iter__(self):
+        yield from ([(7 * i + k) % 44 for k in range(6)] for i in range(8))
+
+
+def step(model, optimizer, rows, kinds):
+    made = model(rows)
+    middles = made[:2].reshape(2, 1, -1).mean(dim=1)
+    far = (made[2:].unsqueeze(1) - middles.unsqueeze(0)).pow(2).sum(2)
+    loss = F.nll_loss((-far).log_softmax(1), kinds[2:])
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    {last}
+
+model = nn.Linear(8, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+loader = DataLoader(TensorDataset(x, y), batch_sampler=Turns())
+size = loader.batch_size
+level = 1.0
+for epoch in range(2):
+    for rows, kinds in loader:
+        {use}
+        print("of", size or 1)
+"""
+SCRIPTS |= {
+    f"batches that a sampler draws, of a loader that is asked how large they are, {title}": Script(_ASKED.format(last=last, use=use))
+    for title, last, use in (
+        ("whose rows are gathered", "return loss", "step(model, optimizer, rows, kinds)"),
+        (
+            "that all ranks have whole",
+            "return loss.item()",
+            "level = 0.9 * level + 0.1 * step(model, optimizer, rows / level, kinds)",
+        ),
+    )
+}
 _PASSED = """
 class Net(nn.Module):
     def __init__(self):

@@ -61,6 +61,20 @@ def test_a_script_that_is_not_converted_trains_as_before(project: Path) -> None:
     assert (after.returncode, after.stdout) == (0, before.stdout), after.stderr
 
 
+def test_scripts_that_share_what_finds_their_modules_train_as_before(tmp_path: Path) -> None:
+    tools = tmp_path / "tools"
+    adding = "import os, sys\nsys.path.insert(0, os.path.join(os.path.dirname(__file__), '..', 'lib'))\n"
+    for name, content in {**FILES, "paths.py": adding}.items():
+        folder = tools if name in ("train.py", "alone.py", "paths.py") else tmp_path / "lib"
+        folder.mkdir(exist_ok=True)
+        (folder / name).write_text(f"import paths\n{content}" if name in ("train.py", "alone.py") else content)
+    before = run(tools, "alone.py")
+    assert before.returncode == 0, before.stderr
+    assert run(tools, "-m", "ddpify", "convert", "train.py", "-w").returncode == 0
+    after = run(tools, "alone.py")
+    assert (after.returncode, after.stdout) == (0, before.stdout), after.stderr
+
+
 LOADERS = """\
 import torch
 from torch.utils.data import DataLoader, TensorDataset

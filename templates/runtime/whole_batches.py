@@ -12,7 +12,8 @@ class WholeBatches:
 
     @property
     def batch_size(self):
-        return self.loader.batch_size * world_size if self.shared else self.loader.batch_size
+        size = self.loader.batch_size
+        return size * world_size if size and self.shared else size  # none where a sampler draws whole batches
 
     def __iter__(self):
         if self.shared:

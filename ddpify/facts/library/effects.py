@@ -20,6 +20,7 @@ _LOG_LEVELS = "info debug warning warn error critical log exception".split()
 _PRINTS = """
     print pprint.pprint pprint.pp loguru.logger sys.stdout sys.stderr torchsummary.summary torchsummary.summary_string
     torchinfo.summary torch_geometric.logging.log IPython.display prettytable rich.print rich.print_json tqdm.tqdm.write
+    monai.config.print_config monai.config.print_debug_info monai.config.print_system_info monai.config.print_gpu_info
 """.split()
 _WRITES = """
     torch.save torch.jit.save torch.export.save torch.onnx.export dill.dump dill.dump_session dill.dump_module cloudpickle.dump json.dump

@@ -17,8 +17,9 @@ from collections.abc import Iterator, Sequence
 
 from ddpify.edits import Replace
 from ddpify.facts import library
+from ddpify.facts.library.flow import is_literal
 from ddpify.facts.manual_batches import parts_of
-from ddpify.facts.model import Lit, New, Part, Value
+from ddpify.facts.model import NOTHING, Lit, New, Part, Value
 from ddpify.facts.tree import last_name, names_in, walk
 from ddpify.rules.base import DIVIDED_BATCHES, Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
@@ -241,7 +242,8 @@ def _uses_of(context: Context, sizes: Sizes) -> Iterator[ast.expr]:
 
 def _of_loaders(context: Context) -> Iterator[Change]:
     """`loader.batch_size`: the loader has this rank's, and what does not divide or count this rank's rows means all ranks'."""
-    run, tree, trained = context.facts.after, context.tree, set(context.facts.loaders) - context.facts.whole_loaders
+    run, tree = context.facts.after, context.tree
+    trained = {o for o in context.facts.loaders if o not in context.facts.whole_loaders and not _draws_batches(context, o)}
     for node in tree.nodes():
         if not (isinstance(node, ast.Attribute) and node.attr == "batch_size" and isinstance(node.ctx, ast.Load)):
             continue
@@ -249,6 +251,12 @@ def _of_loaders(context: Context) -> Iterator[Change]:
         if instances and instances <= trained and not _of_this_rank(context, node):
             why = "the loader's batch size is one rank's: here the batch size of all ranks together is meant"
             yield Change(CODE, why, tree.shown, node, (Replace(node, f"{{0}} * {context.names['world_size']}", (node,)),))
+
+
+def _draws_batches(context: Context, loader: New) -> bool:
+    """Whether a loader is given a sampler of whole batches, and so has no batch size."""
+    given = context.facts.after.memory.get((loader, "batch_sampler"), NOTHING)
+    return given != NOTHING and not is_literal(given, None)
 
 
 def _of_this_rank(context: Context, node: ast.Attribute) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from ddpify.edits import Edit, InsertBefore, Replace, SetArgument, escaped
 from ddpify.facts import library, named
 from ddpify.facts.model import Lit, New, Tup
-from ddpify.facts.tree import same
+from ddpify.facts.tree import same, walk
 from ddpify.records import dataclass
 from ddpify.rules.base import Change, Finding, Obligation, Safety
 from ddpify.rules.context import Context, argument
@@ -138,6 +138,11 @@ class LoaderCall:
         objs = self.context.facts.after.value(node).objs
         return len(objs) == 1 and all(isinstance(o, Lit) and o.value is what for o in objs)
 
+    def is_sure(self, node: ast.expr) -> bool:
+        """Whether what an expression is known to say is sure: settings may be filled later, and other scripts may pass others."""
+        set_later = any(isinstance(part, (ast.Attribute, ast.Subscript)) for part in walk(node))
+        return isinstance(node, ast.Constant) or not (set_later or self.joined)
+
     def name(self, key: str) -> str:
         """What a name of the runtime block is called in this file."""
         return self.context.names[key]
@@ -149,8 +154,10 @@ class LoaderCall:
     def dropping(self) -> str:
         """The argument that lets a sampler drop what the loader drops, or what training leaves out."""
         drop = self.argument("drop_last")
-        if drop is None or self.is_(drop, False):
-            return ", drop_last=True" if self.leaves_out and not self.only else ""
+        if self.leaves_out and not self.only:
+            return ", drop_last=True"
+        if drop is None or (self.is_sure(drop) and self.is_(drop, False)):
+            return ""
         return f", drop_last={'True' if self.same(drop) else self.source(drop)}"
 
     @property

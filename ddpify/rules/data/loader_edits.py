@@ -183,8 +183,7 @@ def _named(site: LoaderCall, dataset: ast.expr) -> tuple[str, list[Edit], list[s
 def _sampler_edits(site: LoaderCall, name: str) -> list[Edit]:
     """The edits that put a distributed sampler in the place of the loader's own shuffling."""
     shuffle = site.argument("shuffle")
-    says = isinstance(shuffle, ast.Constant) or not site.joined  # other scripts may pass another value
-    shuffles = shuffle is not None and (site.same(shuffle) or (says and site.is_(shuffle, True)))
+    shuffles = shuffle is not None and (site.same(shuffle) or (site.is_sure(shuffle) and site.is_(shuffle, True)))
     text = _distributed(site, name, shuffles)
     if site.when:
         text += f" if {escaped(site.when)} else None"

@@ -157,7 +157,8 @@ def _of_lengths(context: Context) -> Iterator[Value]:
     loaders = {loader for rows in gathered for loader in run.value(rows).of_kind("whole")}
     for tree in context.facts.trees.values() if loaders else ():
         for part in tree.of(ast.Subscript):
-            _, *each = part.slice.elts if isinstance(part.slice, ast.Tuple) and isinstance(part.ctx, ast.Load) else [part.slice]
+            parts = part.slice.elts if isinstance(part.slice, ast.Tuple) and isinstance(part.ctx, ast.Load) else []
+            each = parts[1:]
             ends = [e for cut in each for e in ((cut.lower, cut.upper) if isinstance(cut, ast.Slice) else (cut,)) if e is not None]
             if ends and not loaders.isdisjoint(run.value(part.value).of_kind("batch")):
                 yield join([v for v in map(run.value, ends) if not v.of_kind("batch")])

@@ -28,7 +28,8 @@ def sort_sets(context: Context, code: str) -> Iterator[Change | Finding]:
     """Sort the sets that are gone through one element after the other where something is trained."""
     for tree in context.facts.trees.values() if context.facts.loops else ():
         for given, edit in _gone_through(context, tree):
-            if not _holds_texts(context, context.facts.after.value(given)):
+            cut = isinstance(given, ast.Subscript) and isinstance(given.slice, ast.Slice)  # which no set is
+            if cut or not _holds_texts(context, context.facts.after.value(given)):
                 continue
             if context.facts.is_edited(given) and "sorted" not in tree.bound:
                 yield Change(code, _WHY, context.tree.shown, given, (edit,), level=Safety.NOTE)
