@@ -373,3 +373,30 @@ print(right)
 def test_a_model_that_trains_on_parts_of_a_batch_goes_on_with_its_statistics(tmp_path: Path) -> None:
     before, _, after = converted(Script(FOR_PARTS), tmp_path).code.partition("torch.no_grad()")
     assert ("net.buffers()" in before, "net.buffers()" in after) == (False, True)
+
+
+EITHER = """
+import sys
+
+kind = sys.argv[1] if len(sys.argv) > 1 else "deep"
+if kind == "deep":
+    net = {first}
+else:
+    net = {second}
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+    out = net(rows)
+    sgd.zero_grad()
+    F.cross_entropy(out, kinds).backward(retain_graph=True)
+    out.pow(2).mean().backward()
+    sgd.step()
+"""
+DEEP = "nn.Sequential(nn.Linear(8, 6), nn.BatchNorm1d(6), nn.Linear(6, 2))"
+
+
+@pytest.mark.parametrize(("first", "second"), [(DEEP, "nn.Linear(8, 2)"), ("nn.Linear(8, 2)", DEEP)])
+def test_any_network_that_a_name_may_hold_may_have_it(tmp_path: Path, first: str, second: str) -> None:
+    """Also where no wrapper averages the gradients."""
+    done = converted(Script(EITHER.format(first=first, second=second)), tmp_path)
+    assert "average_gradients(sgd)" in done.code
+    assert "convert_sync_batchnorm" in done.code

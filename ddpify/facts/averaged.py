@@ -130,7 +130,7 @@ def _starts(facts: Facts, optimizer: New) -> list[Start]:
     if not moved or not steps or not all(_reached(facts, o) for o in moved):
         return []
     found = [_start(facts, optimizer, owner, steps[0]) for owner in sorted(moved, key=runs.place_of)]
-    return list({(s.after, s.what): s for s in found if s is not None}.values()) if None not in found else []
+    return list(dict.fromkeys(s for s in found if s is not None)) if None not in found else []
 
 
 def _averaged(facts: Facts, optimizer: New, starts: list[Start]) -> Averaged | None:

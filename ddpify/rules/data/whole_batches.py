@@ -19,7 +19,7 @@ import ast
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from ddpify.edits import Edit, FreshName, Replace, escaped
+from ddpify.edits import Edit, FreshName, InsertBefore, Replace, escaped
 from ddpify.facts import library, orders
 from ddpify.facts.assumed import AS_WRITTEN, BY_ALL_RANKS, BY_RANK_ZERO, GIVEN, IN_PARTS, SEVERAL_IN_PARTS, SHARE, AssumedEdits
 from ddpify.facts.interpret.collated import is_foreign
@@ -41,6 +41,7 @@ from ddpify.rules.data.loader_factory import Condition
 from ddpify.rules.data.sampler import IN_THREADS
 from ddpify.rules.loop.coupled_losses import loss_in
 from ddpify.rules.loop.loss_terms import plain_terms
+from ddpify.rules.model.batch_norm import may_hold_batch_norm
 
 CODE = "DDP308"
 TITLE = "run models on parts of whole batches"
@@ -416,7 +417,25 @@ def _in_parts(context: Context, node: ast.Call) -> Change:
     edits: list[Edit] = [Replace(given, _given(context, given, "{0}"), (given,)) for given in rows if not parts[given].startswith(IN_PARTS)]
     edits.append(Replace(node, text, (node,), (fresh,) if counted is None else ()))
     of_dict = ("rows_of_rank:dict",) if any(given in _spread(node) for given in rows) else ()
-    return Change(CODE, _RUN, context.tree.shown, node, tuple(edits), needs=("rows_of_rank", "rows_of_all_ranks", *of_dict))
+    needs = ("rows_of_rank", "rows_of_all_ranks", *of_dict)
+    if isinstance(node.func, (ast.Name, ast.Attribute)) and _needs_statistics(context, node):
+        model = context.source(node.func)
+        code = f"if not {model}.training:\n    {names['start_alike']}({model}.buffers())  # batch norm's statistics"
+        edits.append(InsertBefore(context.tree.statement(node), code))
+        needs = (*needs, "start_alike")
+    return Change(CODE, _RUN, context.tree.shown, node, tuple(edits), needs=needs)
+
+
+def _needs_statistics(context: Context, node: ast.Call) -> bool:
+    """Whether a forward that evaluates, too, uses batch norm's statistics, of which no wrapper gives all ranks those of rank 0."""
+    facts, run = context.facts, context.facts.after
+    func = run.value(node.func)
+    model = facts.model_of(func)
+    if model is None or model not in facts.needs_no_wrapper or not func.objs <= run.unwrap(func):
+        return False
+    training = {loop.batch.node for loop in facts.loops if loop.batch is not None}
+    evaluates = any(training.isdisjoint(loop.node for loop in call.loops) for call in run.calls(node))
+    return evaluates and may_hold_batch_norm(context, model)
 
 
 def _shared(context: Context, node: ast.Call) -> list[ast.expr]:

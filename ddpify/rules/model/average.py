@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from ddpify.edits import Edit, InsertAfter, InsertBefore
 from ddpify.facts import library
 from ddpify.facts.collect import TrainedModel, moved_by_hand
-from ddpify.facts.model import Call, Func, Loop, New
+from ddpify.facts.model import Call, Func, Loop, New, Obj
 from ddpify.facts.runs import place_of
 from ddpify.facts.tree import last_name, walk
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
@@ -77,19 +77,21 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """The calls before the steps, and the common start."""
     averaged = context.facts.averaged.values()
     names, shown = context.names, context.tree.shown
-    starts = {(start.after, start.what): start for a in averaged for start in a.starts}
-    for start in starts.values():
-        code, more = f"{names['start_alike']}({start.what})", tuple[str, ...]()
-        if start.module is not None:
-            model = TrainedModel(frozenset((start.module,)), frozenset())
-            code = f"{names['start_alike']}({start.what}.state_dict().values())"
+    starts: dict[tuple[ast.stmt, str], set[Obj]] = {}  # the modules that may be found there, such as those of several branches
+    for start in (start for a in averaged for start in a.starts):
+        starts.setdefault((start.after, start.what), set()).update(() if start.module is None else (start.module,))
+    for (after, what), modules in starts.items():
+        code, more = f"{names['start_alike']}({what})", tuple[str, ...]()
+        if modules:
+            model = TrainedModel(frozenset(modules), frozenset())
+            code = f"{names['start_alike']}({what}.state_dict().values())"
             if batch_norm.sync(context, model):
-                code = batch_norm.converted(context, model, start.what) + code
-            moved, more = moved_in_loop.move(context, model.objs, start.what, start.after)
+                code = batch_norm.converted(context, model, what) + code
+            moved, more = moved_in_loop.move(context, model.objs, what, after)
             code = moved + code
-            yield from batch_norm.findings(context, model, start.after)
+            yield from batch_norm.findings(context, model, after)
         why = "all ranks start from rank 0's parameters"
-        yield Change(CODE, why, shown, start.after, (InsertAfter(start.after, code),), ("import torch",), needs=("start_alike", *more))
+        yield Change(CODE, why, shown, after, (InsertAfter(after, code),), ("import torch",), needs=("start_alike", *more))
     for statement, edits in _averages(context).items():
         why = "DDP does not see these gradients: they are averaged over the ranks before they are used"
         yield Change(CODE, why, shown, statement, tuple(edits), needs=("average_gradients",))
