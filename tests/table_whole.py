@@ -88,44 +88,6 @@ SCRIPTS = {
         """,
         same=("0: ", "1: ", "2: ", "3: "),
     ),
-    "a network with batch norm that no wrapper is around, evaluated by what trains it": Script(
-        """
-        def ordered(samples):
-            samples.sort(key=lambda sample: sample[0][0].item(), reverse=True)
-            rows, kinds = zip(*samples)
-            return torch.stack(rows), [int(kind) + 1 for kind in kinds]
-
-
-        class Pair:
-            def __init__(self):
-                self.net = nn.Sequential(nn.Linear(8, 6), nn.BatchNorm1d(6), nn.Linear(6, 4))
-                self.sgd = torch.optim.SGD(self.net.parameters(), lr=0.001)
-
-            def outputs(self, rows):
-                return self.net(rows)
-
-            def step(self, rows):
-                out = self.outputs(rows)
-                self.sgd.zero_grad()
-                F.relu(out @ out.t()).max(1)[0].sum().backward(retain_graph=True)
-                out.pow(2).mean().backward()
-                self.sgd.step()
-
-
-        pair = Pair()
-        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True, collate_fn=ordered)
-        others = DataLoader(TensorDataset(x, y), batch_size=44, collate_fn=ordered)
-        for epoch in range(2):
-            pair.net.train()
-            for rows, _ in feed:
-                pair.step(rows)
-            pair.net.eval()
-            with torch.no_grad():
-                found = torch.cat([pair.outputs(rows) for rows, _ in others])
-                print("as by one rank:", torch.allclose(found, pair.net(x[x[:, 0].argsort(descending=True)]), atol=1e-5))
-        """,
-        same=("as by one rank:",),
-    ),
     "gradients of the samples are read": _script(
         "data.requires_grad_(True)\nfirst = F.cross_entropy(model(data), target)\nfirst.backward()\n"
         "moved = (data + 0.1 * data.grad).detach()\nloss = F.cross_entropy(model(moved), target)"

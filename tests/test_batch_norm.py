@@ -400,3 +400,45 @@ def test_any_network_that_a_name_may_hold_may_have_it(tmp_path: Path, first: str
     done = converted(Script(EITHER.format(first=first, second=second)), tmp_path)
     assert "average_gradients(sgd)" in done.code
     assert "convert_sync_batchnorm" in done.code
+
+
+IN_A_PAIR = """
+def ordered(samples):
+    samples.sort(key=lambda sample: sample[0][0].item(), reverse=True)
+    rows, kinds = zip(*samples)
+    return torch.stack(rows), [int(kind) + 1 for kind in kinds]
+
+
+class Pair:
+    def __init__(self):
+        self.net = nn.Sequential(nn.Linear(8, 6), NORM, nn.Linear(6, 4))
+        self.sgd = torch.optim.SGD(self.net.parameters(), lr=0.001)
+
+    def outputs(self, rows):
+        return self.net(rows)
+
+    def step(self, rows):
+        out = self.outputs(rows)
+        self.sgd.zero_grad()
+        F.relu(out @ out.t()).max(1)[0].sum().backward(retain_graph=True)
+        out.pow(2).mean().backward()
+        self.sgd.step()
+
+
+pair = Pair()
+feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True, collate_fn=ordered)
+others = DataLoader(TensorDataset(x, y), batch_size=44, collate_fn=ordered)
+for epoch in range(2):
+    pair.net.train()
+    for rows, _ in feed:
+        pair.step(rows)
+    pair.net.eval()
+    with torch.no_grad():
+        found = torch.cat([pair.outputs(rows) for rows, _ in others])
+        print("as by one rank:", torch.allclose(found, pair.net(x[x[:, 0].argsort(descending=True)]), atol=1e-5))
+"""
+
+
+@pytest.mark.parametrize(("norm", "times"), [("nn.BatchNorm1d(6)", 1), ("nn.LayerNorm(6)", 0)])
+def test_a_network_without_a_wrapper_evaluates_parts_of_a_batch_with_the_same_statistics(tmp_path: Path, norm: str, times: int) -> None:
+    assert converted(Script(IN_A_PAIR.replace("NORM", norm)), tmp_path).code.count("start_alike(self.net.buffers())") == times
