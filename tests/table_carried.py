@@ -1065,3 +1065,53 @@ SCRIPTS |= {
         same=("mean",),
     ),
 }
+SCRIPTS["a state of one or two tensors, let go by a function that calls itself"] = Script(
+    """
+    class Net(nn.Module):
+        def __init__(self, kind):
+            super().__init__()
+            self.kind = kind
+            self.words = nn.Embedding(5, 8)
+            self.rnn = getattr(nn, kind)(8, 4)
+            self.head = nn.Linear(4, 5)
+
+        def forward(self, rows, hidden):
+            out, hidden = self.rnn(self.words(rows), hidden)
+            return self.head(out), hidden
+
+        def first(self, size):
+            weight = next(self.parameters())
+            if self.kind == "LSTM":
+                return weight.new_zeros(1, size, 4), weight.new_zeros(1, size, 4)
+            return weight.new_zeros(1, size, 4)
+
+
+    def let_go(h):
+        if isinstance(h, torch.Tensor):
+            return h.detach()
+        return tuple(let_go(v) for v in h)
+
+
+    def side_by_side(data, size):
+        data = data.narrow(0, 0, data.size(0) // size * size)
+        return data.view(size, -1).t().contiguous()
+
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--kind", default="LSTM")
+    parser.add_argument("--size", type=int, default=6)
+    args = parser.parse_args()
+    text = side_by_side(torch.randint(0, 5, (80,), generator=torch.Generator().manual_seed(4)), args.size)
+    net = Net(args.kind)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(4):
+        hidden = net.first(args.size)
+        for i in range(0, text.size(0) - 1, 3):
+            hidden = let_go(hidden)
+            out, hidden = net(text[i : i + 3], hidden)
+            loss = F.cross_entropy(out.view(-1, 5), text[i + 1 : i + 4].view(-1))
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+    """
+)

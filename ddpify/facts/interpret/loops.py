@@ -297,7 +297,11 @@ def _tensors_of_tuple(run: Interpreter, node: ast.ListComp | ast.GeneratorExp) -
     """The entries of a tuple of tensors that a comprehension goes through, each of which it keeps; none of anything else."""
     first = node.generators[0]
     over = run.expression(first.iter) if len(node.generators) == 1 and not first.ifs else NOTHING
-    tuples = [o for o in over.objs if isinstance(o, Tup) and o.rest is None and any(i.scale is not None for i in o.items)]
+    tuples = [
+        o
+        for o in over.objs
+        if isinstance(o, Tup) and o.rest is None and any(i.scale is not None or i.of_kind("parameters") for i in o.items)
+    ]
     if len(tuples) < len(over.objs) or len({len(t.items) for t in tuples}) != 1:
         return ()
     return tuple(join(list(items)) for items in zip(*(t.items for t in tuples), strict=True))
