@@ -165,7 +165,8 @@ def changed_in_place(run: Interpreter, method: ast.Attribute, was: Value, result
         uniform.written(run, was)
     resized = any(isinstance(n, ast.Attribute) and n.attr.startswith("resize") for n in walk(method))  # else it stays as long as it was
     if not resized:
-        rows = method.attr in library.REFILLS or was.of_kind("whole") or result.of_kind("batch")
+        given = method.attr in library.REFILLS and result.shape is not None  # and no number that is the same on all ranks
+        rows = given or was.of_kind("whole") or result.of_kind("batch")
         origins = result.origins if rows else without(result.origins, "whole")  # what all ranks' rows are added to is no more rows
         origins |= only(was.origins, "sized")
         result = Value(result.objs, origins, result.scale, result.shape)

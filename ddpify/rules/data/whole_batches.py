@@ -26,7 +26,7 @@ from ddpify.facts.interpret.collated import is_foreign
 from ddpify.facts.library.flow import with_entries
 from ddpify.facts.library.networks import is_library_model
 from ddpify.facts.library.transformers import LANGUAGE_MODELS
-from ddpify.facts.model import Call, Class, Func, Lit, New, Part, Tup, Value
+from ddpify.facts.model import Call, Class, Func, Lit, Loop, New, Part, Tup, Value
 from ddpify.facts.runs import Run
 from ddpify.facts.tree import arguments, names_stored, walk
 from ddpify.options import Options
@@ -93,6 +93,7 @@ _READ = {
     BY_RANK_ZERO: "rank 0 reads these batches for all ranks, since what is made of them is known of whole ones only",
     BY_ALL_RANKS: "all ranks get the whole batches, since what is made of them is known of whole ones only",
 }
+_SIDE_BY_SIDE = frozenset(("zip", "enumerate", "range"))
 _RUN = "each rank runs the model on its own rows of the batch, and gets all ranks' rows of the outputs"
 
 
@@ -355,10 +356,16 @@ def _is_for_each_sample(context: Context, node: ast.Call) -> bool:
     run, batches = context.facts.after, {loop.batch.node for loop in context.facts.loops if loop.batch is not None}
     for call in run.calls(node):
         inner = list(itertools.dropwhile(lambda loop: loop.node not in batches, call.loops))[1:]
-        entries = with_entries([loop.element for loop in inner])
-        if any(v.scale == "other" and v.batches() for v in entries) or any(run.interpreter.per_sample(loop.over) for loop in inner):
+        if any(_goes_through_rows(run, loop) for loop in inner):
             return not all(map(_is_batch_of_one, node.args))
     return False
+
+
+def _goes_through_rows(run: Run, loop: Loop) -> bool:
+    """Whether a loop takes one sample after the other, alone or beside another, and not parts of a batch."""
+    if any(map(loop.over.of_kind, ("joined", "parts"))) or not all(o.path in _SIDE_BY_SIDE for o in loop.over.instances()):
+        return False
+    return run.interpreter.per_sample(loop.over) or any(v.scale == "other" and v.batches() for v in with_entries([loop.element]))
 
 
 def _is_batch_of_one(given: ast.expr) -> bool:
