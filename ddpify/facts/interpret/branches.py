@@ -353,8 +353,8 @@ def _wrapped_test(run: Interpreter, node: ast.Call) -> bool | None:
         return known
     if named and named <= _NUMBERS and is_of and _is_tensor_of_rows(asked):
         return False
-    if named == {"torch.Tensor"} and is_of and (_is_tensor_of_rows(asked) or (not asked.objs and asked.of_kind("parameters"))):
-        return True
+    if named == {"torch.Tensor"} and is_of and not asked.objs and asked.of_kind("parameters") and asked.of_kind("sized"):
+        return True  # made like a weight: `weight.new_zeros(2, n)`
     if "list" in what.paths() and is_of and run.batch_sources and not asked.objs and asked.scale == "sample":
         return False  # a batch, whatever it holds
     if not asked.instances() or len(asked.instances()) != len(asked.objs) or not (named & library.WRAPPERS or literal(what) == "module"):
