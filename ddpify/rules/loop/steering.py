@@ -78,11 +78,13 @@ _DRAWN_FOLDS = frozenset(
     f"sklearn.model_selection.{name}"
     for name in ("ShuffleSplit", "StratifiedShuffleSplit", "GroupShuffleSplit", "RepeatedKFold", "RepeatedStratifiedKFold")
 )
-_OF_NUMBERS = tuple(
-    f"{path}{end}"
-    for path in ("random.", "numpy.random.")
-    for end in ("randint", "randrange", "uniform", "choice", "random", "triangular", "gauss", "normal", "beta", "betavariate")
-)
+_BEFORE_SIZE = {  # how many arguments a draw of NumPy has before the size of its array; those of Python have none
+    **dict.fromkeys(("randint", "uniform", "normal", "beta"), 2),
+    "choice": 1,
+    "random": 0,
+    "rand": 0,
+    "randn": 0,
+}
 _APART = "this random number decides how the training goes on, and every rank draws another: the ranks would hang or drift apart"
 _FIX = "draw it from a torch.Generator of its own that has the same seed on all ranks"
 
@@ -180,8 +182,10 @@ def _is_number(context: Context, draw: ast.Call) -> bool:
         return (isinstance(up, ast.Attribute) and up.attr == "item") or (
             isinstance(up, ast.Call) and last_name(up.func) in ("int", "float")
         )
-    sized = any(k.arg in ("size", "k") for k in draw.keywords)
-    return bool(paths) and all(path.startswith(_OF_NUMBERS) for path in paths) and len(draw.args) < 3 and not sized
+    ends = [path.rpartition(".")[2] for path in paths if path.startswith("numpy.random.")]
+    if ends:
+        return all(len(draw.args) <= _BEFORE_SIZE.get(end, -1) for end in ends) and not any(k.arg == "size" for k in draw.keywords)
+    return bool(paths) and all(p.startswith("random.") and not p.endswith(("sample", "choices", "randbytes")) for p in paths)
 
 
 def _of_whole_batches(context: Context) -> Iterator[Value]:
