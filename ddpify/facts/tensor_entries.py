@@ -243,8 +243,8 @@ def _index_entry(run: Interpreter, node: ast.expr, value: Value | None, rows: bo
     if isinstance(node, ast.Constant) and node.value is ...:
         return Argument(literal=...)
     value = run.trace.values.get(node, NOTHING) if value is None else value
-    number = value.shape.ndim == 0 if value.shape is not None else not value.of_kind("drawn")
-    if value.scale is None and value.of_kind("index") and not value.objs and number:
+    number = value.shape.ndim == 0 if value.shape is not None else value.of_kind("index") and not value.of_kind("drawn")
+    if value.scale is None and not value.objs and number:
         return _ONE
     if "range" in value.kinds():
         return Argument("sample", Shape(None, 1), PLACES)

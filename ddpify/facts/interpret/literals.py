@@ -65,6 +65,13 @@ def is_whole_number(value: Value) -> bool:
     return bool(value.objs) and all(isinstance(o, Lit) and type(o.value) is int for o in value.objs)
 
 
+def is_whole(value: Value) -> bool:
+    """Whether a value is a whole number that is written out, counted in a loop, or computed from such."""
+    computed = not value.objs and value.scale is None and value.shape is not None and value.shape.ndim == 0
+    counted = not value.objs and value.scale is None and value.shape is None and {o.kind for o in value.origins} == {"index"}
+    return computed or counted or is_whole_number(value)
+
+
 def literal(value: Value) -> object:
     """The literal that a value is, if it can be but one."""
     only = only_literal(value) if not value.of_kind("index") else None

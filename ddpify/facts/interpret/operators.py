@@ -6,7 +6,7 @@ import ast
 from typing import Any
 
 from ddpify.facts import library, named, tensor_entries, tensors
-from ddpify.facts.interpret.literals import joined_texts, literal, marked_as_sized, sources_of
+from ddpify.facts.interpret.literals import is_whole, joined_texts, literal, marked_as_sized, sources_of
 from ddpify.facts.interpret.state import ELEMENT, Interpreter
 from ddpify.facts.interpret.texts import as_texts
 from ddpify.facts.model import NOTHING, New, Part, Tup, Value, join, just, origins_of, outermost
@@ -58,6 +58,7 @@ _METHODS = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.MatMult: "matmul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod",
     ast.Pow: "pow", ast.BitOr: "or", ast.BitAnd: "and", ast.BitXor: "xor", ast.LShift: "lshift", ast.RShift: "rshift",
 }  # fmt: skip
+_WHOLE = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)  # what makes a whole number of two
 
 
 def by_class(run: Interpreter, op: ast.operator, left: Value, right: Value, node: ast.AST, kind: str = "") -> Value | None:
@@ -90,7 +91,8 @@ def binary(run: Interpreter, op: ast.operator, left: Value, right: Value, node: 
             origins |= {Origin("offset")}  # a total and something more, which totals over ranks would count several times
         if scale == "sum" and constant.scale is None and _of_all(run, constant):
             scale = "other"  # a total and a term that is the same on every rank: no one factor fits
-    return Value(frozenset(), origins, scale, found.shape)
+    whole = isinstance(op, _WHOLE) and is_whole(left) and is_whole(right)
+    return Value(frozenset(), origins, scale, Shape(None, 0) if whole else found.shape)
 
 
 def _origins(left: Value, right: Value) -> frozenset[Origin]:
