@@ -19,13 +19,18 @@ if TYPE_CHECKING:
     from ddpify.facts.interpret.state import Interpreter
 
 _SORTS = frozenset(("sort", "argsort"))
-_SAME_NUMBERS = frozenset("to cuda cpu long int detach clone contiguous numpy from_numpy as_tensor tensor tolist index_select".split())
+_SAME_NUMBERS = frozenset(
+    "to cuda cpu long int type astype detach clone copy contiguous ascontiguousarray numpy from_numpy as_tensor tensor LongTensor tolist"
+    " index_select".split()
+)
 
 
 def by_order(run: Interpreter, name: str, node: ast.AST, args: Sequence[Value], keywords: Mapping[str, Value]) -> Value | None:
     """What sorts the samples of a batch gives, or what puts rows into its order; None of any other function."""
     if name in _SORTS and args:
         return _sorted(run, node, args[0], keywords.get("dim", keywords.get("axis", args[1] if len(args) > 1 else NOTHING)), name == "sort")
+    if name in ("flip", "flipud") and args:
+        return from_behind(args[0])
     if name == "index_select" and len(args) > 2:
         dims = {o.value for o in args[1].objs if isinstance(o, Lit)}
         axis = args[0].shape.axis if args[0].shape is not None else 0
@@ -43,6 +48,15 @@ def _sorted(run: Interpreter, node: ast.AST, x: Value, dim: Value, several: bool
     marks = {Origin("restores", of) for of in before} if before else {Origin("ordered", sort), Origin("order", sort)}
     origins = without(x.origins, "order", "restores", *(["ordered"] if before else []))
     return Value(frozenset(), origins | marks, "sample", shape.resized()._replace(several=several))
+
+
+def from_behind(order: Value) -> Value | None:
+    """An order of the samples, the last of them first: `order[::-1]`; None of anything else."""
+    sorts = order.of_kind("order")
+    if order.scale != "sample" or order.objs or not sorts or order.shape is None or order.shape.ndim not in (None, 1):
+        return None
+    marks = {Origin("order", ("from behind", sort)) for sort in sorts}
+    return replace(order, origins=without(order.origins, "order", "restores") | marks)
 
 
 def sorted_rows(run: Interpreter, node: ast.AST, rows: Value) -> Value:

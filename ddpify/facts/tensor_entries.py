@@ -42,6 +42,8 @@ def item(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Va
             return found
     if isinstance(node.slice, ast.Slice) and (some := _some_of_several(run, base, node.slice)) is not None:
         return some
+    if isinstance(node.slice, ast.Slice) and _is_from_behind(run, node.slice) and (turned := orders.from_behind(base)) is not None:
+        return turned
     return _indexed(run, base, index, node, origins)
 
 
@@ -58,6 +60,12 @@ def _some_of_several(run: Interpreter, base: Value, part: ast.Slice) -> Value | 
         return None
     found = part_of_several(run, base, part)
     return found and Value(found.objs, found.origins, found.scale, found.shape and found.shape._replace(several=True))
+
+
+def _is_from_behind(run: Interpreter, part: ast.Slice) -> bool:
+    """Whether a slice is `[::-1]`."""
+    step = run.trace.values.get(part.step, NOTHING) if part.step is not None else NOTHING
+    return part.lower is part.upper is None and bool(step.objs) and all(isinstance(o, Lit) and o.value == -1 for o in step.objs)
 
 
 def _is_of_tuples(run: Interpreter, loader: object) -> bool:
