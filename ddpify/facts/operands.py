@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ddpify.facts.model import NOTHING, Lit, New, Obj, Tup, Value, join, just, only_literal
 from ddpify.facts.origins import Origin
-from ddpify.placement.shape import LATER, PLACES, ROWS, UNKNOWN, Argument, Base, Shape
+from ddpify.placement.shape import CHOSEN, LATER, PLACES, ROWS, UNKNOWN, Argument, Base, Shape
 
 if TYPE_CHECKING:
     from ddpify.facts.interpret.state import Interpreter
@@ -51,6 +51,8 @@ def _literal(value: Value, only: Obj | None) -> object:
     literal = only.value if isinstance(only, Lit) and value.scale is None and not value.of_kind("index") else UNKNOWN
     if literal is None and value.shape is not None:  # None or a tensor
         return UNKNOWN
+    if literal is UNKNOWN and value.scale == "sum" and value.of_kind("rows"):
+        return CHOSEN
     return PLACES if literal is UNKNOWN and value.shape is not None and value.shape.places else literal
 
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ddpify.facts import orders, uniform
+from ddpify.facts import graphs, orders, uniform
 from ddpify.facts.interpret.literals import literal
 from ddpify.facts.model import NOTHING, Lit, New, Tup, Value, just
 from ddpify.facts.operands import argument
@@ -32,6 +32,10 @@ def item(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Va
         return _size(run, base, base.shape, index, node)
     if base.scale == "count":
         return Value(frozenset(), origins, "count" if _is_zero(index) else None)
+    if graphs.is_last(base, literal(index)):
+        return graphs.last(base)
+    if (of_graph := graphs.taken(base, index, node)) is not None:
+        return of_graph
     if isinstance(node.slice, ast.Tuple):
         if not _chooses_rows(node.slice.elts):
             return _indexed(run, base, index, node, origins)

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ddpify.facts import orders, uniform
+from ddpify.facts import graphs, orders, uniform
 from ddpify.facts.model import NOTHING, Lit, New, Obj, Tup, Value, join
 from ddpify.facts.operands import argument, drawn_inside, entries, given, is_open
 from ddpify.facts.origins import Origin, of_kind, only, ungraded, without
@@ -186,7 +186,9 @@ def function(
     """What `torch.name(...)`, or a method called `name` of the first of `args`, gives."""
     if (found_order := orders.by_order(run, name, node, args, keywords)) is not None:
         return found_order
-    origins = orders.kept(name, origins)
+    if (of_graphs := graphs.by_graph(run, name, node, args, keywords)) is not None:
+        return of_graphs
+    origins = graphs.kept(name, orders.kept(name, origins))
     if name in _AS_LARGE and args:
         origins = without(origins, "output", "sometimes") | only(args[0].origins, "output", "sometimes")
     if name in _ASKS:
@@ -538,4 +540,5 @@ def length(run: Interpreter, value: Value, dim: Value, node: ast.AST) -> Value:
         return Value(frozenset(), uniform.lengths(value), "other")
     x = Argument(scales.get(value.scale), value.shape or Shape(Base(value)))
     found = rows.size(x, argument(run, dim))
-    return value_of(run, found, node, uniform.lengths(value))
+    counts = {Origin("rows")} if x.scale == "chosen" and found.scale == "sum" else frozenset()
+    return value_of(run, found, node, graphs.unnumbered(Value(frozenset(), uniform.lengths(value))) | counts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ddpify.placement.shape import MISSING, NO_CLAIM, UNKNOWN, Result, Shape, Use
+from ddpify.placement.shape import CHOSEN, MISSING, NO_CLAIM, UNKNOWN, Result, Shape, Use
 from ddpify.placement.transfer import kept, of_constants
 
 
@@ -17,15 +17,15 @@ def of_data(use: Use) -> Result:
 def of_sizes(use: Use) -> Result:
     """`zeros(...)`, `rand(...)`: of sizes that are given; as many rows as a batch has are rows of its samples."""
     sizes = use.args[0].items if len(use.args) == 1 and use.args[0].items is not None else use.args
-    counts = [i for i, s in enumerate(sizes) if s.scale == "count"]
-    if any(s.scale not in (None, "count") for s in sizes) or len(counts) > 1:
+    counts = [i for i, s in enumerate(sizes) if s.scale == "count" or s.literal == CHOSEN]
+    if any(s.scale is not None for i, s in enumerate(sizes) if i not in counts) or len(counts) > 1:
         return NO_CLAIM
     if not counts:
         plain = bool(sizes) and all(s.items is None and s.shape is None for s in sizes)
         return Result(None, Shape(None, len(sizes), front=sizes[0].literal == 1) if plain else None)
     if len(sizes) == 1 and sizes[0].shape is not None:
         return Result("sample", sizes[0].shape)  # as large as a tensor of samples: zeros(x.shape)
-    return Result("sample", Shape(None, len(sizes), counts[0]))
+    return Result("chosen" if sizes[counts[0]].literal == CHOSEN else "sample", Shape(None, len(sizes), counts[0]))
 
 
 def full(use: Use) -> Result:

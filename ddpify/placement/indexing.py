@@ -76,6 +76,8 @@ def _by_rows(use: Use, shape: Shape, x: Argument, entries: Sequence[Argument]) -
     if x.scale == "sample" and first.literal == PLACES and shape.axis == 0 and (by := _side_by_side(use, entries)):
         left = shape.resized(shape_of(first).dims - by) if by > 1 else shape
         return Result("sample", left) if use.proves(shape, len(entries)) else NO_CLAIM
+    if [e for e in entries[: shape.axis] if e.literal == slice(None)] + [entries[-1]] == list(entries) and _is_mask(entries[-1], x):
+        return Result("chosen", shape.resized())  # `x[:, mask]`, and of rows that were chosen before
     if first.scale == "sample" and first.literal == NUMBERS and shape_of(first).ndim in (1, None) and shape.axis == 0:
         return COUPLED
     if first.scale != "sample" or len(tensors) > 1 or shape.axis != 0 or x.scale != "sample":
@@ -83,6 +85,13 @@ def _by_rows(use: Use, shape: Shape, x: Argument, entries: Sequence[Argument]) -
     mask = shape_of(first)
     ndim = shape.dims - mask.dims + 1 if shape.base == mask.base and len(entries) == 1 else None
     return Result("chosen", Shape(None, ndim) if ndim is not None and ndim > 0 else Shape(UNKNOWN))
+
+
+def _is_mask(entry: Argument, x: Argument) -> bool:
+    """Whether an entry of an index says of each row whether it is taken."""
+    alike = entry.scale == x.scale and (x.scale == "chosen" or shape_of(x).axis > 0)
+    left = shape_of(x).ndim == shape_of(x).axis + 1  # dimensions that it can take from: one
+    return alike and entry.literal is UNKNOWN and shape_of(entry).axis == 0 and shape_of(entry).ndim in ((1, None) if left else (1,))
 
 
 def _side_by_side(use: Use, entries: Sequence[Argument]) -> int:

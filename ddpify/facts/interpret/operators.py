@@ -85,7 +85,7 @@ def binary(run: Interpreter, op: ast.operator, left: Value, right: Value, node: 
         scale, origins = _multiplied(left, right, scale, origins)
     if scale in ("mean", "sum", "count", "total", *EXTREMES) and any(v.scale is None and v.of_kind("decided") for v in (left, right)):
         scale = "other"  # a number chosen by a rank's own batch
-    if scale in ("sum", "count", "total") and isinstance(op, (ast.Add, ast.Sub)):
+    if scale in ("sum", "count", "total") and scale in (left.scale, right.scale) and isinstance(op, (ast.Add, ast.Sub)):
         constant = left if left.scale is None else right
         if constant.scale is None and not _is_negligible(constant):
             origins |= {Origin("offset")}  # a total and something more, which totals over ranks would count several times

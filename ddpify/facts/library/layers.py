@@ -12,6 +12,7 @@ _WITH_PARAMETERS = tuple(
         MultiheadAttention Parameter PReLU RMSNorm RNN SyncBatchNorm Transformer Uninitialized
     """.split()
 )
+_HOMES = frozenset(("nn", "layers", "modules", "networks", "ops"))  # the modules of libraries that hold layers
 _BARE = dict.fromkeys((*CONTAINERS, *COLLECTIONS, "torch.nn.Module", "torch.device", "argparse", "logging", "math"), True)
 _CLIPS = ("torch.nn.utils.clip_grad", "torch.nn.utils.get_total_norm", MASTER_PARAMS)  # MASTER_PARAMS hands over what is clipped
 _SIZED = frozenset("empty zeros ones Tensor FloatTensor DoubleTensor HalfTensor".split())
@@ -23,8 +24,11 @@ def bare(path: str) -> bool:
 
 
 def has_parameters(path: str) -> bool:
-    """Whether a class of torch is a parameter, or a layer that has some."""
-    return _is_layer(path) and path.rpartition(".")[2].startswith(_WITH_PARAMETERS)
+    """Whether a class is a parameter, or a layer that has some; of other libraries' layers, any may."""
+    root, *places, name = path.split(".")
+    if root != "torch":
+        return name[:1].isupper() and not _HOMES.isdisjoint(places)
+    return _is_layer(path) and name.startswith(_WITH_PARAMETERS)
 
 
 def _is_layer(path: str) -> bool:

@@ -189,6 +189,9 @@ def _weight_and_ignored(context: Context, call: Call, chosen: bool) -> tuple[str
         weight = None if given is not None and given.is_none() else weight
         return context.operand(weight) if weight else "", context.operand(ignored) if ignored else ""
     instances = call.func.instances()
+    paths = call.func.paths()
+    if chosen and paths and not instances and all(p.startswith("torch.nn.functional.") for p in paths):
+        return "", ""
     known = chosen or all(_is_weighted(o.path) for o in instances)
     if not instances or not known:
         return None
