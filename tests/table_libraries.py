@@ -382,15 +382,49 @@ for epoch in range(3):
         loss.backward()
         sgd.step()
         total += loss.item() * data.num_graphs
-        right += int((scores.argmax(dim=1){of} == data.y).sum())
+        right += int((scores.argmax(dim=1) == {wanted}).sum())
     print("graphs", epoch, round(total / len(graphs), 6), right)
 """
-_LIBRARY = {"torch_geometric/__init__.py": "", "torch_geometric/loader.py": _GRAPHS, "torch_geometric/nn.py": _POOLING}
+_UTILS = """
+import torch
+
+
+def add_self_loops(edge_index, edge_attr=None, fill_value=None, num_nodes=None):
+    return torch.cat([edge_index, torch.arange(num_nodes).repeat(2, 1)], dim=1), edge_attr
+
+
+def degree(index, num_nodes=None, dtype=None):
+    return torch.zeros(num_nodes).index_add(0, index, torch.ones(len(index)))
+
+
+def scatter(src, index, dim=0, dim_size=None, reduce="sum"):
+    return torch.zeros(dim_size or int(index.max()) + 1, src.size(1)).index_add(0, index, src)
+
+
+def softmax(src, index, ptr=None, num_nodes=None):
+    total = torch.zeros(num_nodes or int(index.max()) + 1, *src.shape[1:]).index_add(0, index, src.exp())
+    return src.exp() / total[index]
+
+
+def to_dense_batch(x, batch):
+    n, most = int(batch.max()) + 1, int(torch.bincount(batch).max())
+    rows, there = torch.zeros(n, most, x.size(1)), torch.zeros(n, most).bool()
+    for i in range(n):
+        own = x[batch == i]
+        rows[i, : len(own)], there[i, : len(own)] = own, True
+    return rows, there
+"""
+_LIBRARY = {
+    "torch_geometric/__init__.py": "",
+    "torch_geometric/loader.py": _GRAPHS,
+    "torch_geometric/nn.py": _POOLING,
+    "torch_geometric/utils.py": _UTILS,
+}
 _POOLED = {
     "of_node": "nn.Linear(2, 6)",
     "pooled": "global_mean_pool(nodes, data.batch)",
     "loss": "F.cross_entropy(scores, data.y)",
-    "of": "",
+    "wanted": "data.y",
     "told": "x_j.relu()",
     "more": "",
     "then": "",
@@ -401,8 +435,50 @@ _MET = _ALONG | {"told": "x_j - x_j.mean(0)"}
 _ELSEWHERE = _ALONG | {"then": "nodes = self.along(nodes, torch.stack([torch.zeros(2).long(), torch.arange(2)]))"}
 _PAIRED = _POOLED | {"more": "self.norm = PairNorm()", "then": "nodes = self.norm(nodes)"}
 _SORTED = _POOLED | {"pooled": "global_sort_pool(nodes, data.batch, 1)"}
-_OF_NODES = _POOLED | {"pooled": "nodes", "loss": "F.cross_entropy(scores, data.y[data.batch])", "of": "[: data.num_graphs]"}
+_OF_NODES = _POOLED | {"pooled": "nodes", "loss": "F.cross_entropy(scores, data.y[data.batch])", "wanted": "data.y[data.batch]"}
+_ENDS = "row, col = data.edge_index"
+_OF_EDGES = {
+    "nodes that are taken and added up by the ends of edges": f"{_ENDS}; nodes = nodes.index_add(0, col, nodes[row])",
+    "nodes that are put together by the ends of edges": (
+        f"{_ENDS}; pairs = torch.cat([nodes[row], nodes[col]], dim=1); nodes = nodes + scatter(pairs, col, 0, len(nodes))[:, :6]"
+    ),
+    "nodes that are scaled by how many edges they have, loops among them": (
+        "ends, _ = add_self_loops(data.edge_index, num_nodes=nodes.size(0)); size = degree(ends[1], nodes.size(0)).pow(-0.5)\n"
+        "        nodes = scatter((size[ends[0]] * size[ends[1]]).view(-1, 1) * nodes[ends[0]], ends[1], 0, nodes.size(0))"
+    ),
+    "edges whose attributes stand beside those of loops": (
+        "ends, _ = add_self_loops(data.edge_index, num_nodes=nodes.size(0)); loops = torch.zeros(nodes.size(0), 6)\n"
+        "        loops[:, 0] = 4; kinds = torch.cat((nodes[data.edge_index[1]], loops), dim=0)\n"
+        "        nodes = scatter(nodes[ends[0]] + kinds, ends[1], 0, nodes.size(0))"
+    ),
+    "edges whose weights are a softmax over those of a node": (
+        f"{_ENDS}; shares = softmax(nodes[row].sum(1), col, num_nodes=nodes.size(0))\n"
+        "        nodes = nodes + scatter(shares.unsqueeze(1) * nodes[row], col, 0, nodes.size(0))"
+    ),
+    "edges of which a mask takes some": (
+        f"{_ENDS}; row, col = data.edge_index[:, nodes[row][:, 0] > nodes[col][:, 0]]; nodes = nodes.index_add(0, col, nodes[row])"
+    ),
+    "nodes that get what their graph has": (
+        "n = data.batch[-1].item() + 1; all_of_it = torch.zeros(n, 6).index_add(0, data.batch, nodes)\n"
+        "        nodes = nodes + all_of_it[data.batch]"
+    ),
+    "nodes that are put into a row for each graph, and masked": (
+        "rows, there = to_dense_batch(nodes, data.batch); own = (rows * there.unsqueeze(-1)).sum(1) / there.sum(1, keepdim=True)\n"
+        "        nodes = nodes + own[data.batch]"
+    ),
+}
+_OF_OTHERS = {
+    "nodes that are taken by the number after an edge's end": f"{_ENDS}; nodes = nodes + nodes[(row[0] + 1) % len(nodes)]",
+    "nodes that get what another graph has": "nodes = nodes + global_mean_pool(nodes, data.batch)[data.batch // 2]",
+    "nodes that are divided by how many there are": "nodes = nodes * 9 / len(nodes)",
+    "nodes that are scaled by the mean of their edges": (
+        "size = degree(data.edge_index[1], nodes.size(0)); nodes = nodes * (size / size.mean()).view(-1, 1)"
+    ),
+}
+_WITH_UTILS = "from torch_geometric.utils import add_self_loops, degree, scatter, softmax, to_dense_batch\n" + _WITH_GRAPHS
 _OF_GRAPHS = {
+    **{t: Script(_WITH_UTILS.format(**_POOLED | {"then": c}), ("graphs",), stand_ins=_LIBRARY) for t, c in _OF_EDGES.items()},
+    **{t: Script(_WITH_UTILS.format(**_POOLED | {"then": c}), told=("DDP402",), stand_ins=_LIBRARY) for t, c in _OF_OTHERS.items()},
     "graphs that are classified as a whole": Script(_WITH_GRAPHS.format(**_POOLED), ("graphs",), stand_ins=_LIBRARY),
     "graphs that are classified as a whole, their nodes normed": Script(_WITH_GRAPHS.format(**_NORMED), ("graphs",), stand_ins=_LIBRARY),
     "graphs whose nodes are told along edges": Script(_WITH_GRAPHS.format(**_ALONG), ("graphs",), stand_ins=_LIBRARY),
@@ -418,7 +494,7 @@ _OF_GRAPHS = {
     "graphs that are pooled by a function of the library that is not known": Script(
         _WITH_GRAPHS.format(**_SORTED), told=("DDP402",), stand_ins=_LIBRARY
     ),
-    "graphs whose nodes are classified": Script(_WITH_GRAPHS.format(**_OF_NODES), told=("DDP402",), stand_ins=_LIBRARY),
+    "graphs whose nodes are classified": Script(_WITH_GRAPHS.format(**_OF_NODES), ("graphs",), stand_ins=_LIBRARY),
 }
 _AROUND = """\
 import types

@@ -15,7 +15,7 @@ from ddpify.facts.library.generic import call_arguments
 from ddpify.facts.library.row import Rule, Use
 from ddpify.facts.model import NOTHING, Func, Lit, New, Tup, Value, join, just
 from ddpify.facts.origins import Origin, without
-from ddpify.placement.shape import Shape
+from ddpify.placement.shape import Base, Shape
 from ddpify.records import replace
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def batch_of_graphs(run: Interpreter, loader: New) -> Value | None:
     of_nodes = origins | {Origin("sampled", loader)} if around else origins  # other ranks may have some of these nodes, too
     batch = run.objects.new(GRAPHS, loader.node, loader.stack)
     for name in (*_OF_NODES, *(("y", "n_id") if around else ())):
-        run.memory[batch, name] = Value(frozenset(), of_nodes, "chosen", Shape(loader.node, several=None))
+        run.memory[batch, name] = Value(frozenset(), of_nodes, "chosen", Shape(Base((loader.node, name)), several=None))
     run.memory[batch, "edge_index"] = Value(frozenset(), of_nodes | {Origin("edges", loader)}, "chosen", Shape(None, 2, axis=1))
     run.memory[batch, "pos"] = Value(frozenset(), of_nodes, "chosen", Shape(None, 2))
     for name in ("num_nodes", "num_edges"):
@@ -70,7 +70,7 @@ def batch_of_graphs(run: Interpreter, loader: New) -> Value | None:
         run.memory[batch, "batch_size"] = Value(frozenset(), origins | {Origin("seeds", loader)}, "count")
         return Value(frozenset((batch,)), origins)
     run.memory[batch, "batch"] = Value(frozenset(), origins | {Origin("graph", loader)}, "chosen", Shape(None, 1))
-    run.memory[batch, "y"] = Value(frozenset(), origins, "sample", Shape(loader.node, several=None))
+    run.memory[batch, "y"] = Value(frozenset(), origins, "sample", Shape(Base((loader.node, "y")), several=None))
     for name in ("num_graphs", "batch_size"):
         run.memory[batch, name] = Value(frozenset(), origins, "count")
     return Value(frozenset((batch,)), origins)
