@@ -349,7 +349,8 @@ class _Body:
             return None
         if name in INSIDE and owners == {self.owner}:
             return self.uses.held.parts(self.owner)
-        found = [(f, o) for o in owners if (o, name) not in self.run.memory for f in self.run.methods(o, name)]
+        names = library.RUN_BY.get(name, (name,))
+        found = [(f, o) for o in owners if (o, name) not in self.run.memory for each in names for f in self.run.methods(o, each)]
         parts = [self.uses.function(f, o, []) for f, o in found]
         held = [(self.run.memory.get((o, name), NOTHING).objs, o) for o in owners]
         parts += [self.uses.stored(f, o) for objs, o in held if len(objs) == 1 for f in objs if isinstance(f, Func)]

@@ -270,6 +270,8 @@ def known_flag(run: Interpreter, node: ast.expr, settings: bool = False) -> bool
 def _flag_tested(run: Interpreter, tested: ast.expr, settings: bool) -> Value:
     """What a name, or an attribute that may be a flag, is here; where all that it may be is the same, that once."""
     flag = run.lookup(tested.id) if isinstance(tested, ast.Name) else NOTHING
+    if isinstance(tested, ast.Call):
+        return _number_given(run, tested)
     if isinstance(tested, ast.Attribute) and tested.attr == "training":
         flag = run.expression(tested)
     if settings and isinstance(tested, ast.Attribute) and isinstance(tested.value, ast.Name):
@@ -277,6 +279,17 @@ def _flag_tested(run: Interpreter, tested: ast.expr, settings: bool) -> Value:
     if len({repr(o.value) if isinstance(o, Lit) else o for o in flag.objs}) == 1:
         return Value(frozenset((next(iter(flag.objs)),)), flag.origins)
     return flag
+
+
+def _number_given(run: Interpreter, asked: ast.Call) -> Value:
+    """How many arguments a function was given: `len(args)` in `def forward(self, *args)`; nothing of any other call."""
+    rest = getattr(getattr(run.frame.node, "args", None), "vararg", None)
+    match asked:
+        case ast.Call(ast.Name("len"), [ast.Name(name)], []) if rest is not None and rest.arg == name:
+            given = run.lookup(name).objs
+            known = [len(o.items) for o in given if isinstance(o, Tup) and o.rest is None]
+            return Value(frozenset((Lit(known[0]),)), frozenset((Origin("literal", asked),))) if len(known) == len(given) == 1 else NOTHING
+    return NOTHING
 
 
 def _is_setting(run: Interpreter, node: ast.expr, value: Value) -> bool:

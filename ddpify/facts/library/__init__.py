@@ -25,7 +25,7 @@ from ddpify.facts.library.methods import call_method
 from ddpify.facts.library.paths import *
 from ddpify.facts.library.row import Rule, Use, row_of, rows_of
 from ddpify.facts.library.tensor_methods import call_tensor, tensor_attribute
-from ddpify.facts.library.torch_geometric import GRAPHS, batch_of_graphs, seed_rows
+from ddpify.facts.library.torch_geometric import GRAPHS, RUN_BY, batch_of_graphs, seed_rows
 from ddpify.facts.library.torch_geometric import layer as graph_layer
 from ddpify.facts.library.torchvision import detector_losses
 from ddpify.facts.library.transformers import Labelled, first_output_of, labelled, output_of

@@ -116,7 +116,7 @@ def length(use: Use) -> Value:
     if value.scale == "sample" and _has_one_a_step(use, value):
         return Value(frozenset(), lengths | without(origins, "batch", "kept"))
     if value.scale == "chosen" or (value.scale == "sample" and value.objs and value.of_kind("decided")):  # some of the samples
-        return Value(frozenset(), origins | lengths, "sum")
+        return Value(frozenset(), origins | lengths | ({Origin("rows")} if value.scale == "chosen" and not value.objs else set()), "sum")
     if value.scale == "other" and not value.objs:
         return Value(frozenset(), origins, "other")
     one_row_each = bool(value.objs) and (value.shape is None or value.shape.base not in value.objs)  # entries are rows, not one row

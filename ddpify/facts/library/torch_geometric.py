@@ -48,6 +48,8 @@ _SAME_NODES = """
 """.split()  # make other edges among the nodes
 MESSAGE_PASSING = tuple(f"torch_geometric.nn.{home}MessagePassing" for home in ("", "conv.", "conv.message_passing."))
 
+RUN_BY = {"propagate": ("message", "aggregate", "update")}  # methods of the script's own class that one of the library's calls
+
 
 def batch_of_graphs(run: Interpreter, loader: New) -> Value | None:
     """What a loader of graphs gives: rows of nodes and edges, and of `y` one for each graph; None of any other loader.
@@ -216,7 +218,8 @@ def _propagated(use: Use) -> Value | None:
     messages = nodes
     index = Value(edges.objs, edges.origins, edges.scale, Shape(None, 1))  # the end that each edge leads to
     rows = Value(frozenset(), graphs.unnumbered(nodes) | {Origin("rows")}, "sum")
-    for name, more in (("message", dict.fromkeys(("size_i", "size_j", "dim_size"), rows) | {"index": index}), ("update", {})):
+    asked = {"index": index, "edge_index": edges, **dict.fromkeys(("size_i", "size_j", "dim_size"), rows)}
+    for name, more in (("message", asked), ("update", {})):
         found = run.find(of.cls, name) or NOTHING
         parts = [_called(use, f, {**given, **more}, messages, name == "update") for f in found.objs if isinstance(f, Func)]
         messages = join(parts) if parts else messages

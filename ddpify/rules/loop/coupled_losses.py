@@ -298,7 +298,8 @@ def is_of_whole_batch(loss: Value) -> bool:
 def pads(context: Context, loss: Value) -> bool:
     """Whether a loader pads its batches, or the model its rows: each rank's then have their own length."""
     run = context.facts.after
-    return any(map(_fills_up, run.trace.calls)) or any(_pads(run, o) for loader in loss.of_kind("batch") for o in run.attribute(loader, "collate_fn").objs)
+    collates = {o for loader in loss.of_kind("batch") for o in run.attribute(loader, "collate_fn").objs}
+    return any(map(_fills_up, run.trace.calls)) or any(_pads(run, o) for o in collates)
 
 
 def _fills_up(call: Call) -> bool:
