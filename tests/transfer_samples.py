@@ -380,7 +380,7 @@ SAMPLES: dict[str, list[Call]] = {
     "tensor_split": [call(X, 2, D)],
     "unbind": [call(X), call(X, D)],
     "select": [call(X, D, 0)],
-    "narrow": [call(X, D, 1, 2)],
+    "narrow": [call(X, D, 1, 2), call(X, 0, 0, N)],
     "gather": [
         call(X, D, Rows("index")),
         call(X, 1, Rows("index")),

@@ -105,6 +105,8 @@ def _size(run: Interpreter, base: Value, shape: Shape, index: Value, node: ast.S
     if start < 0 and node.slice.upper is None and (found := length(run, base, lower, node)).scale is None:  # x.shape[-2:]
         return just(Tup((Value(frozenset(), origins | found.origins),) * -start))
     some = _some_sizes(shape, start, node)
+    if start > shape.axis and some.ndim is not None and node.slice.step is None:
+        return just(Tup((Value(frozenset(), origins),) * some.ndim))
     if start > shape.axis or (some.ndim is not None and some.axis >= some.ndim):
         return Value(frozenset(), origins)
     return Value(frozenset(), origins, base.scale, some)

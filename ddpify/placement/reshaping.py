@@ -496,6 +496,15 @@ def picked(use: Use) -> Result:
     return Result(x.scale, shape_of(x).resized())
 
 
+def narrowed(use: Use) -> Result:
+    """`narrow(dim, start, length)`: a block of as many rows as the batch has of what was put together, as `x[:n]`; else as `picked`."""
+    x, dim, start, length = use.get(0, "input"), use.get(1, "dim"), use.get(2, "start"), use.get(3, "length")
+    block = length.scale == "count" and (start.scale == "count" or start.literal == 0)
+    if block and x.scale in ROWS and use.side(shape_of(x), dim.literal) == 0:
+        return Result(x.scale, shape_of(x).resized())
+    return picked(use)
+
+
 def looked_up(use: Use) -> Result:
     """`table.index_select(0, rows)`: entries of a constant, chosen for each sample; of rows, for all samples; else as `picked`."""
     x, dim, index = use.get(0, "input"), use.get(1, "dim"), use.get(2, "index")

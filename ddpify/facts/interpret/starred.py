@@ -18,7 +18,8 @@ def entries(run: Interpreter, node: ast.Starred, value: Value, func: Value, give
     if isinstance(only, New) and (known := _in_order(run, node, only)):
         return known
     taken = max((_taken(run, o) for o in func.objs), key=len, default=[])[given:]
-    parts = tensor_entries.unpacked(run, value, len(taken), node) if len(taken) > 1 else None
+    sizes = value.shape.ndim if value.scale == "count" and value.shape is not None else None  # `*x.shape`
+    parts = tensor_entries.unpacked(run, value, n, node) if (n := sizes or len(taken)) > 1 else None
     if parts:
         return parts
     held = [run.memory.get((only, str(i))) for i in range(len(taken))]
