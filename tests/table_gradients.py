@@ -1050,6 +1050,30 @@ class Learner:
 """,
         told=("DDP201",),
     ),
+    "gradients of outputs turned around by a hook that a function makes": Script(
+        LOADER
+        + """
+    def turned_around(strength):
+        def hook(gradient):
+            return -strength * gradient.clone()
+
+        return hook
+
+    net = nn.Sequential(nn.Linear(8, 6), nn.Tanh())
+    head, critic = nn.Linear(6, 2), nn.Linear(6, 1)
+    optimizer = torch.optim.SGD([*net.parameters(), *head.parameters(), *critic.parameters()], lr=0.1)
+    for epoch in range(3):
+        for rows, labels in loader:
+            features = net(rows)
+            loss = F.cross_entropy(head(features), labels)
+            shown = features * 1.0
+            shown.register_hook(turned_around(0.1 * epoch))
+            loss = loss + F.binary_cross_entropy_with_logits(critic(shown).squeeze(1), labels.float())
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+    ),
     "inputs moved along their gradients": Script(
         LOADER
         + """

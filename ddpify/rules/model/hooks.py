@@ -124,15 +124,20 @@ def _scaled(context: Context, function: ast.AST) -> bool:
     arguments = function.args.args if isinstance(function, (ast.Lambda, ast.FunctionDef)) else []
     if not arguments or body is None:
         return False
-    gradient, factor = arguments[0], None
-    match body:
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return same(operand, gradient)
-        case ast.BinOp(left=left, op=ast.Mult() | ast.Div(), right=right) if same(left, gradient):
-            factor = right
-        case ast.BinOp(left=left, op=ast.Mult(), right=right) if same(right, gradient):
-            factor = left
-    return factor is not None and _is_shared(context, factor, gradient)
+    return _multiplied(context, body, arguments[0])
+
+
+def _multiplied(context: Context, node: ast.expr, gradient: ast.arg) -> bool:
+    """Whether an expression is a gradient, or a copy of it, negated or times numbers that all ranks share."""
+    match node:
+        case ast.UnaryOp(op=ast.USub(), operand=inner) | ast.Call(ast.Attribute(inner, "clone" | "neg" | "detach"), [], []):
+            return _multiplied(context, inner, gradient)
+        case ast.Call(ast.Attribute(inner, "mul" | "div"), [factor], []):
+            return _is_shared(context, factor, gradient) and _multiplied(context, inner, gradient)
+        case ast.BinOp(inner, ast.Mult() | ast.Div() as op, factor):
+            parts = [(inner, factor), (factor, inner)] if isinstance(op, ast.Mult) else [(inner, factor)]
+            return any(_multiplied(context, of, gradient) and _is_shared(context, by, gradient) for of, by in parts)
+    return same(node, gradient)
 
 
 def _is_shared(context: Context, factor: ast.expr, gradient: ast.arg) -> bool:
