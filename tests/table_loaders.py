@@ -1321,6 +1321,32 @@ SCRIPTS: dict[str, Script] = {
             optimizer.step()
 """),
     # ------------------------------------------------------------------------------------------ around loaders
+    "iterators of two loaders that a count of the steps starts again": Script(
+        """
+    def train(model, source, target, optimizer, epoch):
+        len_source, len_target = len(source), len(target)
+        num_iter = len_source if len_source > len_target else len_target
+        for batch_idx in range(num_iter):
+            if batch_idx % len_source == 0:
+                iter_source = iter(source)
+            if batch_idx % len_target == 0:
+                iter_target = iter(target)
+            rows, kinds = next(iter_source)
+            (others,) = next(iter_target)
+            optimizer.zero_grad()
+            scores = model(torch.cat((rows, others), 0))
+            loss = F.cross_entropy(scores.narrow(0, 0, rows.size(0)), kinds) + 0.1 * scores[rows.size(0) :].pow(2).mean()
+            loss.backward()
+            optimizer.step()
+
+    source = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+    target = DataLoader(TensorDataset(2 * x[:24].flip(0)), batch_size=6, shuffle=True)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        train(model, source, target, optimizer, epoch)
+"""
+    ),
     "a mean weighted by the length of targets that a prefetcher may leave None": Script(
         """
     class Feed:

@@ -341,7 +341,8 @@ def _sets_epoch(context: Context, loader: New) -> bool:
     mine = samplers(context, loader) if shared else frozenset()
     given = run.attribute(loader, "sampler").instances() | run.attribute(loader, "batch_sampler").instances()
     trained = (loop.backward for loop in context.facts.loops if loader in loop.loaders)
-    around = {test for call in (*trained, *run.calls(loader.node)) for test, _ in call.tests}
+    begun = (c for c in run.trace.calls if c.args and loader in c.args[0].objs and _starts(context, c))
+    around = {test for call in (*trained, *begun, *run.calls(loader.node)) for test, _ in call.tests}
     for call in (c for c in run.trace.calls if c.method == "set_epoch"):
         held = call.node.func.value if isinstance(call.node, ast.Call) and isinstance(call.node.func, ast.Attribute) else call.node
         of_it = (shared or not given) and isinstance(held, ast.Attribute) and loader in run.value(held.value).objs
