@@ -128,7 +128,8 @@ def _joined(run: Interpreter, op: ast.operator, left: Value, right: Value, node:
             return just(Tup(first.items + second.items, (), second.rest))
         return just(Tup(first.items, (), join([first.rest, *second.items])))
     lists = frozenset(o for v in (left, right) for o in v.instances() if o.path == "list")
-    if (tuples or lists) and (sizes := tensor_entries.sizes_joined(run, left, right, node)) is not None:
+    several = tuples or lists or tensor_entries.repeats_constants(node)
+    if several and (sizes := tensor_entries.sizes_joined(run, left, right, node)) is not None:
         return sizes
     if len(tuples) == len(left.objs) == 1 and tuples[0] in left.objs and not right.objs and right.scale != "count":
         rest = Value(frozenset(), right.origins, right.scale and "other")  # the entries of a tuple that is not known
