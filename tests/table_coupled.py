@@ -469,6 +469,21 @@ for epoch in range(3):
             "return self.fc((rows.div(0.5) * kept).flatten(1))",
         )
     ),
+    "numbers for each sample's channels, of as many dimensions as its rows have": _trained(
+        _net(
+            "self.fc = nn.Linear(8, 2)",
+            "rows = rows.view(-1, 2, 4)\n"
+            "shape = rows.shape[:2] + (1,) * (rows.ndim - 2) if self.training else rows.shape\n"
+            "return self.fc((rows * torch.ones(*shape).cumsum(1)).flatten(1))",
+        )
+    ),
+    "numbers of all samples' channels, of as many dimensions as their rows have": _trained(
+        _net(
+            "self.fc = nn.Linear(8, 2)",
+            "rows = rows.view(-1, 2, 4)\nreturn self.fc((rows * torch.ones(rows.shape[:2] + (1,) * (rows.ndim - 2)).cumsum(0)).flatten(1))",
+        ),
+        told=("DDP402",),
+    ),
     "a layer for images or for rows, as an option says": _trained(
         _net(
             "layer = partial(nn.Conv1d, kernel_size=1) if len(sys.argv) > 5 else nn.Linear\n"

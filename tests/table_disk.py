@@ -61,6 +61,10 @@ def save_counts(words, path):
 
 def counted(path):
     return int(open(path).read())
+
+
+def last_of(folder):
+    return Words.of_lines(folder, "second.txt")
 """
 
 
@@ -144,6 +148,28 @@ def read(path):
         """
         + FIT,
         args=("--counts", "counts.txt"),
+        stand_ins={"words_of_others.py": TABLES_OF_WORDS},
+        same=("read",),
+    ),
+    "files of several names, of whose folder a package then reads one": Script(
+        """
+        import words_of_others as others
+
+
+        def prepare(folder):
+            for name in ("first.txt", "second.txt"):
+                path = os.path.join(folder, name)
+                others.Words(["plus", "minus", name]).save_words(path=path)
+            return others.last_of(folder)
+
+
+        where = os.path.join("parts", "raw")
+        os.makedirs(where, exist_ok=True)
+        words = prepare(where)
+        print("read", len(words.words))
+        loader = DataLoader(TensorDataset(x[:40], y[:40] * (len(words.words) > 2)), batch_size=8, shuffle=True)
+        """
+        + FIT,
         stand_ins={"words_of_others.py": TABLES_OF_WORDS},
         same=("read",),
     ),

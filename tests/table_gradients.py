@@ -415,6 +415,48 @@ SCRIPTS: dict[str, Script] = {
             optimizer.step()
 """
     ),
+    **{
+        f"{title} that is made frozen, freed with all of the model": Script(
+            LOADER
+            + f"""
+    class Gated(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.made = {made}
+            self.head = nn.Linear(8, 2)
+
+        def forward(self, rows):
+            return self.head({used})
+
+
+    model = Gated()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(4):
+        if epoch == 2:
+            {freed}
+        for rows, labels in loader:
+            loss = F.cross_entropy(model(rows), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+        )
+        for title, made, used, freed in (
+            (
+                "a gate",
+                "nn.Parameter(torch.ones(8), requires_grad=False)",
+                "rows * self.made",
+                "for p in model.parameters():\n                p.requires_grad = True",
+            ),
+            ("a scale", "nn.Parameter(torch.ones(8), False)", "rows * self.made", "model.requires_grad_(True)"),
+            (
+                "a table",
+                "nn.Embedding.from_pretrained(torch.eye(8))",
+                "rows + self.made((rows[:, 0] > 0).long())",
+                "for p in model.parameters():\n                p.requires_grad_(True)",
+            ),
+        )
+    },
     "gradients clipped by hand": Script(
         LOADER
         + """

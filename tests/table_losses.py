@@ -4052,6 +4052,35 @@ for _where, _loss in _WEIGHTS.items():
         for _how, _args in (("", ("--rare",)), ("not ", ())):
             SCRIPTS[f"class weights that an option asks for in {_where}{_more}, {_how}given"] = Script(_text, args=_args)
 
+_KEPT_WEIGHTS = """
+    from torch.nn.modules.loss import _WeightedLoss
+
+
+    class Criterion({base}):
+        def __init__(self, weight=None, size_average=None, reduce=None, reduction="mean", ignore_index=-100):
+            super().__init__(weight, size_average=size_average, reduce=reduce, reduction=reduction)
+            self.ignore_index = ignore_index
+
+        def forward(self, outputs, kinds):
+            return F.cross_entropy(outputs, kinds, weight=self.weight, ignore_index=self.ignore_index)
+
+
+    net = nn.Linear(8, 2)
+    criterion = Criterion({given})
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, labels in DataLoader(TensorDataset(x, torch.where(torch.arange(len(y)) % 5 < 2, -1, y)), batch_size=6, shuffle=True):
+            loss = criterion(net(rows), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """
+SCRIPTS |= {
+    f"class weights that {title} keeps, {how}given": Script(_KEPT_WEIGHTS.replace("{base}", base).replace("{given}", given))
+    for title, base in (("a loss of torch", "nn.CrossEntropyLoss"), ("what losses of torch are made of", "_WeightedLoss"))
+    for how, given in (("", "torch.tensor([0.5, 3.0]), ignore_index=-1"), ("not ", "ignore_index=-1"))
+}
+
 _SETTINGS_OF_A_FILE = """
     import functools
     import json

@@ -270,6 +270,67 @@ def test_training_that_looks_for_layers_of_a_class_that_they_no_longer_are(tmp_p
     assert done.exit_code == 0
 
 
+REPEATED = """
+class Norm(nn.BatchNorm1d):
+    def __init__(self, size):
+        super().__init__(size, momentum=0.4)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.near, self.norm, self.far = nn.Linear(8, 6), {norm}(6), nn.Linear(6, 2)
+        for layer in self.modules():
+            if type(layer) is {norm}:
+                layer.float()
+
+    def forward(self, rows):
+        return self.far(self.norm(self.near(rows)))
+
+    def begin(self):
+        for layer in self.modules():
+            if {test}:
+                layer.reset_parameters()
+
+
+def train(net):
+    net.begin()
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, kinds in loader:
+            loss = F.cross_entropy(net(rows), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+
+
+loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+net = Net()
+train(net){again}
+"""
+
+
+@pytest.mark.parametrize(
+    ("norm", "test", "becomes"),
+    [
+        ("nn.BatchNorm1d", "isinstance(layer, nn.BatchNorm1d)", "isinstance(layer, (nn.BatchNorm1d, nn.SyncBatchNorm))"),
+        ("Norm", "type(layer) in (nn.Linear, Norm)", "type(layer) in (nn.Linear, Norm, nn.SyncBatchNorm)"),
+        ("Norm", "isinstance(layer, Norm)", "isinstance(layer, (Norm, torch.nn.SyncBatchNorm))"),
+        ("nn.BatchNorm1d", "type(layer) == nn.BatchNorm1d", ""),
+        ("Norm", "isinstance(layer, nn.BatchNorm1d)", "isinstance(layer, (nn.BatchNorm1d, nn.SyncBatchNorm))"),
+        ("Norm", "type(layer) in (nn.Linear, nn.BatchNorm1d)", ""),
+    ],
+)
+def test_a_network_that_is_trained_again_is_asked_for_its_batch_norm(tmp_path: Path, norm: str, test: str, becomes: str) -> None:
+    for again, asked in (("\ntrain(net)", True), ("", False)):
+        (folder := tmp_path / str(asked)).mkdir()
+        done = converted(Script(REPEATED.format(norm=norm, test=test, again=again)), folder)
+        told = [f for f in done.findings if "is a SyncBatchNorm" in f.message]
+        assert bool(told) is (asked and not becomes)
+        assert (becomes in done.code) is asked if becomes else f"if {test}:" in done.code
+        assert f"if type(layer) is {norm}:" in done.code
+
+
 FORWARDS = """
 net = nn.Sequential(nn.Linear(8, 6), nn.BatchNorm1d(6), nn.Linear(6, 2))
 loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)

@@ -413,6 +413,41 @@ def unused(worker):
 """
 
 
+NUMBERED = """\
+import random
+
+import torch
+
+
+class Rows(torch.utils.data.Dataset):
+    started = False
+
+    def __len__(self):
+        return 64
+
+    def __getitem__(self, i):
+        worker = torch.utils.data.get_worker_info()
+        if worker is not None and not self.started:
+            random.seed(worker.id)
+            self.started = True
+        return torch.full((8,), random.random()), i % 2
+
+
+def rows():
+    return torch.utils.data.DataLoader(Rows() + Rows(), batch_size=8, num_workers=2)
+"""
+
+
+def test_a_module_of_data_that_seed_their_workers_by_number(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    (tmp_path / "rows.py").write_text(NUMBERED)
+    script.write_text("import torch\nfrom rows import rows\n\nloader = rows()\n" + "".join(TRAINING.splitlines(True)[2:]))
+    done = ddpify.convert(script)
+    changed = {module.path.name: module.code for module in done.edited}
+    assert not done.findings
+    assert changed["rows.py"].count("random.seed(worker.id + 1000 * get_rank())") == 1
+
+
 def test_a_module_that_seeds_the_workers_of_a_loader(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     (tmp_path / "rows.py").write_text(SEEDED)

@@ -40,6 +40,19 @@ TRAIN = """
             optimizer.step()
 """
 NUMPY, RANDOM, TORCH = "np.random.rand()", "random.random()", "torch.rand(()).item()"
+NUMBERED = """
+    class Numbered(Noisy):
+        started = False
+
+        def __getitem__(self, index):
+            worker = torch.utils.data.get_worker_info()
+            if not self.started and worker is not None:
+                np.random.seed(worker.id)
+                self.started = True
+            return super().__getitem__(index)
+
+
+"""
 # title: what a sample draws, and how the script seeds and loads
 SCRIPTS: dict[str, tuple[str, str]] = {
     "numpy in workers that are seeded by constants": (
@@ -72,6 +85,24 @@ SCRIPTS: dict[str, tuple[str, str]] = {
     generator = torch.Generator()
     generator.manual_seed(0)
     loader = DataLoader(Noisy(), 4, shuffle=True, num_workers=2, worker_init_fn=seed_worker, generator=generator)
+""",
+    ),
+    **{
+        f"numpy in workers that {title} seed by their numbers": (
+            NUMPY,
+            NUMBERED + f"    loader = DataLoader({data}, 4, shuffle=True, num_workers=1)\n",
+        )
+        for title, data in (("data", "Numbered()"), ("data added to others", "Numbered() + Numbered()"))
+    },
+    "random in workers that are seeded by the number that torch tells": (
+        RANDOM,
+        """
+    def seed_worker(worker_id):
+        told = torch.utils.data.get_worker_info()
+        random.seed(told.id)
+
+
+    loader = DataLoader(Noisy(), batch_size=4, shuffle=True, num_workers=1, worker_init_fn=seed_worker)
 """,
     ),
     "torch in workers of a seeded script": (

@@ -9,6 +9,7 @@ from ddpify.facts import collect, library, methods, runs, wrap_places
 from ddpify.facts.collect import Averaged, Facts, Start, TrainedMethod, TrainedModel, TrainingLoop
 from ddpify.facts.held_parts import HeldParts
 from ddpify.facts.left_out import is_used_beside
+from ddpify.facts.library import flow
 from ddpify.facts.library.networks import is_library_model
 from ddpify.facts.model import NOTHING, Call, Func, Lit, New, Obj, Part, Value, ordered
 from ddpify.facts.moved_saves import moves
@@ -91,7 +92,8 @@ def _freed(facts: Facts, model: TrainedModel, within: frozenset[ast.AST]) -> boo
     last = max((t.backward.last for t in facts.loops if any(p[0] in model.objs for p in t.loss.of_kind("forward"))), default=0)
     written = [(s.node, s.order, s.loops, s.receiver) for s in run.trace.stores if getattr(s.node, "attr", "") == "requires_grad"]
     written += [(c.node, c.order, c.loops, c.receiver) for c in run.trace.calls if c.method == "requires_grad_"]
-    chosen = early = late = False
+    chosen = late = False
+    early = any(_parts(run, model, c.result) for c in run.trace.calls if _made_frozen(c))
     for node, order, loops, value in written:
         parts = _parts(run, model, value)
         if not parts:
@@ -103,6 +105,14 @@ def _freed(facts: Facts, model: TrainedModel, within: frozenset[ast.AST]) -> boo
             early |= order < first
             chosen |= first < order < last
     return chosen or (early and late)
+
+
+def _made_frozen(call: Call) -> bool:
+    """Whether a call makes a parameter, or a layer, that is not trained until it is freed."""
+    if "torch.nn.Parameter" in call.func.paths():
+        return flow.is_literal(call.argument(1, "requires_grad") or NOTHING, False)
+    freeze = call.argument(1, "freeze")
+    return "torch.nn.Embedding.from_pretrained" in call.func.paths() and (freeze is None or not flow.is_literal(freeze, False))
 
 
 def _parts(run: runs.Run, model: TrainedModel, value: Value) -> set[Obj]:

@@ -194,6 +194,8 @@ class Paths:
         function, names = tree.function(node), list[str]()
         if isinstance(node, ast.Name) and isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
             names = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
+            while stack and isinstance(stack[-1], ast.expr) and not isinstance(stack[-1], ast.Call):
+                stack = stack[:-1]  # an entry of what a loop goes through one by one
             given = passed(stack[-1] if stack else None, names, node.id) if node.id in names else None
             if given is not None:
                 return self._text(given, stack[:-1], depth + 1)

@@ -217,6 +217,8 @@ def sizes_joined(run: Interpreter, left: Value, right: Value, node: ast.AST) -> 
     """The sizes of a tensor of more dimensions: `x.shape + (1,)`, `[len(x)] + [1] * more`; None of anything else."""
     listed = [argument(run, v).items for v in (left, right)]
     known = [items for items in listed if items is not None]
+    if left.scale == "count" and left.shape is not None and left.shape.ndim is not None and repeats_constants(node):
+        return Value(frozenset(), left.origins | right.origins, "count", Shape(node, left.shape.ndim, left.shape.axis))
     if len(known) != 1:
         return None
     n, front = len(known[0]), listed[0] is not None
@@ -225,14 +227,26 @@ def sizes_joined(run: Interpreter, left: Value, right: Value, node: ast.AST) -> 
     rest = [item.scale for i, item in enumerate(known[0]) if i != at]
     if any(rest):
         return None
-    more = sizes.scale is None and sizes.shape is None and all(isinstance(o, New) and isinstance(o.node, ast.BinOp) for o in sizes.objs)
-    if at is not None and front and more:  # as many more as nobody knows
+    if at is not None and front and _is_repeated(sizes):  # as many more as nobody knows
         shape = Shape(node, n, at)
     elif at is None and sizes.scale == "count" and sizes.shape is not None:
         shape = sizes.shape.resized(n, sizes.shape.axis + n * front)
     else:
         return None
     return Value(frozenset(), left.origins | right.origins, "count", shape)
+
+
+def repeats_constants(node: ast.AST) -> bool:
+    """Whether constants are added as often as a number says: `x.shape[:2] + (1,) * more`."""
+    more = node.right if isinstance(node, ast.BinOp) else None
+    if not isinstance(more, ast.BinOp) or not isinstance(more.op, ast.Mult):
+        return False
+    return any(isinstance(n, (ast.Tuple, ast.List)) and all(isinstance(e, ast.Constant) for e in n.elts) for n in (more.left, more.right))
+
+
+def _is_repeated(value: Value) -> bool:
+    """Whether a value is what is repeated as often as nobody knows, as `(1,) * more`, and has nothing of a batch."""
+    return value.scale is None and value.shape is None and all(isinstance(o, New) and isinstance(o.node, ast.BinOp) for o in value.objs)
 
 
 def sizes_with(run: Interpreter, sizes: Value, index: Value, size: Value) -> Value | None:

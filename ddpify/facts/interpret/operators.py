@@ -53,6 +53,7 @@ def _repeated(run: Interpreter, lists: list[New], value: Value, node: ast.BinOp)
     return value
 
 
+_DATA_SETS = tuple(f"torch.utils.data.{name}" for name in ("Dataset", "TensorDataset", "ConcatDataset", "Subset"))
 _NEGLIGIBLE = 1e-4  # what is not larger is added to a divisor lest it be zero
 _METHODS = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.MatMult: "matmul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod",
@@ -73,7 +74,7 @@ def by_class(run: Interpreter, op: ast.operator, left: Value, right: Value, node
 
 def binary(run: Interpreter, op: ast.operator, left: Value, right: Value, node: ast.AST) -> Value:
     """What an operator makes of two values."""
-    for way in (_by_classes, _united, _text, _joined):
+    for way in (_by_classes, _united, _text, _joined, _concatenated):
         if (made := way(run, op, left, right, node)) is not None:
             return made
     origins = _origins(left, right)
@@ -127,13 +128,26 @@ def _joined(run: Interpreter, op: ast.operator, left: Value, right: Value, node:
             return just(Tup(first.items + second.items, (), second.rest))
         return just(Tup(first.items, (), join([first.rest, *second.items])))
     lists = frozenset(o for v in (left, right) for o in v.instances() if o.path == "list")
-    if (tuples or lists) and (sizes := tensor_entries.sizes_joined(run, left, right, node)) is not None:
+    several = tuples or lists or tensor_entries.repeats_constants(node)
+    if several and (sizes := tensor_entries.sizes_joined(run, left, right, node)) is not None:
         return sizes
     if len(tuples) == len(left.objs) == 1 and tuples[0] in left.objs and not right.objs and right.scale != "count":
         rest = Value(frozenset(), right.origins, right.scale and "other")  # the entries of a tuple that is not known
         return just(replace(tuples[0], names=(), rest=rest if tuples[0].rest is None else tuples[0].rest | rest))
     held = lists or frozenset(o for v in (left, right) for o in v.instances() if o.path == "torch.nn.ModuleList")
     return Value(held, _origins(left, right)) if held else None
+
+
+def _concatenated(run: Interpreter, op: ast.operator, left: Value, right: Value, node: ast.AST) -> Value | None:
+    """The data set that torch makes of the samples of two; None where neither is one."""
+    sets = [*left.instances(), *right.instances()]
+    if not isinstance(op, ast.Add) or not sets or not all(run.is_a(o, *_DATA_SETS) for o in sets):
+        return None
+    made = run.objects.new("torch.utils.data.ConcatDataset", node, run.stack)
+    run.memory[made, "dataset"] = left | right
+    value = Value(frozenset((made,)), _origins(left, right))
+    run.events.append((Kind.MAKE, node, None, value))
+    return value
 
 
 def _divided(

@@ -11,7 +11,7 @@ from ddpify.facts import collect
 from ddpify.facts.effects import effect
 from ddpify.facts.library import Labelled
 from ddpify.facts.library.flow import is_literal
-from ddpify.facts.model import Call, Value
+from ddpify.facts.model import Call, Method, Part, Value
 from ddpify.facts.tensors import BY_WEIGHT
 from ddpify.facts.tree import names_read, walk
 from ddpify.rules.context import Context, argument
@@ -175,9 +175,9 @@ def _number_of(target: str) -> str:
 
 
 def _may_be_none(context: Context, call: Call) -> bool:
-    """Whether the class weights of a loss are given in some runs only."""
+    """Whether the class weights of a loss are given in some runs only, or kept by a class of a library, which may have been given none."""
     given = [call.argument(2, "weight"), *(context.facts.after.memory.get((o, "weight")) for o in call.func.instances())]
-    return any(is_literal(v, None) for v in given if v is not None)
+    return any(is_literal(v, None) or (v.objs and all(isinstance(o, (Part, Method)) for o in v.objs)) for v in given if v is not None)
 
 
 def _weight_and_ignored(context: Context, call: Call, chosen: bool) -> tuple[str, str] | None:

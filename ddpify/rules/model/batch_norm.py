@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator
 
 from ddpify.edits import Replace
 from ddpify.facts import library
-from ddpify.facts.collect import TrainedModel, is_read
+from ddpify.facts.collect import TrainedModel, first_order, is_read
 from ddpify.facts.library.networks import is_library_model
 from ddpify.facts.library.transformers import LANGUAGE_MODELS
-from ddpify.facts.model import NOTHING, Lit, New, Obj, Part, Store, outermost
+from ddpify.facts.model import NOTHING, Class, Lit, New, Obj, Part, Store, Value, outermost
 from ddpify.facts.tree import calls_in, same
 from ddpify.rules.base import Change, Finding, Safety
 from ddpify.rules.context import Context
@@ -86,29 +86,66 @@ def of_untrained(context: Context) -> Iterator[Finding]:
 
 
 def tests_of_class(context: Context) -> Iterator[Change | Finding]:
-    """Where training asks whether a layer is batch norm: one that is synchronized over the ranks is of another class."""
-    run, training = context.facts.after, context.facts.training_loops
-    if not any(sync(context, m) for m in context.facts.models):
+    """Where training, or what comes after some of it, asks whether a layer is batch norm: one that is synchronized is of another class."""
+    run, models = context.facts.after, [m for m in context.facts.models if sync(context, m)]
+    if not models:
         return
-    kinds = {p for c in run.trace.calls for p in c.func.paths() if p.startswith(_NORMS)}
-    tests = {
-        c.node: {p for v in (c.args[1], run.interpreter.element(c.args[1])) for p in v.paths()}
-        for c in run.trace.calls
-        if any(loop.node in training for loop in c.loops) and "isinstance" in c.func.paths() and len(c.args) > 1
-    }
+    kinds = {k for c in run.trace.calls for k in _norms(context, _classes_in(context, c.func))}
+    tests = {node: _classes_in(context, given) for node, given in _tests(context, models)}
     for node, own in tests.items():
         either = [n for n in _either(context, node) if n in tests] or [node]
         asked = own.union(*(tests[n] for n in either))
-        if not any(p.startswith(_NORMS) for p in own) or "torch.nn.SyncBatchNorm" in asked or not isinstance(node, ast.Call):
+        if not _norms(context, own) or "torch.nn.SyncBatchNorm" in asked:
             continue
-        given = node.args[1]
-        if kinds <= asked and context.facts.is_edited(node):
-            if not any(any(p.startswith(_NORMS) for p in tests[n]) for n in either[: either.index(node)]):  # one of them is enough
-                yield _asked_of_both(context, node, given)
+        given = node.args[1] if isinstance(node, ast.Call) else node.comparators[0]
+        several = isinstance(node, ast.Compare) and isinstance(given, (ast.Tuple, ast.List, ast.Set))
+        bases = run.interpreter.library_bases if isinstance(node, ast.Call) else lambda _: ()  # `type(x)` is no class that x derives from
+        found = all(k in asked or (isinstance(k, Class) and asked.intersection(bases(k))) for k in kinds)
+        if found and context.facts.is_edited(node) and (several or isinstance(node, ast.Call)):
+            if not any(_norms(context, tests[n]) for n in either[: either.index(node)]):  # one of them is enough
+                yield _asked_of_both(context, node, given, given.elts if several else [given])  # type: ignore[attr-defined]
             continue
         why = "batch norm that uses all ranks' statistics is a SyncBatchNorm, and none of these classes: this does not find it on GPUs"
         fix = f"test for both, where the layer is one of these: isinstance(..., ({ast.unparse(given)}, torch.nn.SyncBatchNorm))"
         yield context.manual(CODE, node, why, fix, level=Safety.REVIEW)
+
+
+def _tests(context: Context, models: list[TrainedModel]) -> Iterator[tuple[ast.Call | ast.Compare, ast.expr]]:
+    """The tests of what class something is, made in training, or of a batch norm layer that may be synchronized by then."""
+    facts, makers = context.facts, {o.node for m in models for o in m.objs if isinstance(o, New)}
+    norms = {o for m in models for o in _modules_of(context, m.objs) if _is_norm(context, o)}
+    first = min(first_order(facts, m) for m in models)
+    late = {c.node for c in facts.before.trace.calls if c.order > first and not makers & set(c.stack)}
+    for call in facts.after.trace.calls:
+        asked = call.node
+        if not isinstance(asked, ast.Call) or not call.args:
+            continue
+        if any(loop.node in facts.training_loops for loop in call.loops) or (asked in late and norms & call.args[0].instances()):
+            up = facts.tree_of(asked).parent[asked]
+            if "isinstance" in call.func.paths() and len(asked.args) > 1:
+                yield asked, asked.args[1]
+            elif "type" in call.func.paths() and isinstance(up, ast.Compare) and up.left is asked:
+                yield up, up.comparators[0]
+
+
+def _classes_in(context: Context, given: ast.expr | Value) -> set[str | Class]:
+    """The classes that a value is, or holds: those of libraries by their names."""
+    run = context.facts.after
+    value = given if isinstance(given, Value) else run.value(given)
+    values = (value, run.interpreter.element(value))
+    own: set[str | Class] = {o for v in values for o in v.objs if isinstance(o, Class)}
+    return own.union(*(v.paths() for v in values))
+
+
+def _norms(context: Context, classes: set[str | Class]) -> set[str | Class]:
+    """Those of some classes that are batch norm."""
+    bases = context.facts.after.interpreter.library_bases
+    return {k for k in classes if any(b.startswith(_NORMS) for b in ((k,) if isinstance(k, str) else bases(k)))}
+
+
+def _is_norm(context: Context, obj: Obj) -> bool:
+    """Whether an object is a batch norm layer, of torch or of a class of the project."""
+    return getattr(obj, "path", "").startswith(_NORMS) or _is_own_norm(context, obj)
 
 
 def _either(context: Context, test: ast.AST) -> list[ast.expr]:
@@ -118,13 +155,14 @@ def _either(context: Context, test: ast.AST) -> list[ast.expr]:
     return [n for n in beside if isinstance(n, ast.Call) and isinstance(test, ast.Call) and n.args and same(n.args[0], test.args[0])]
 
 
-def _asked_of_both(context: Context, node: ast.Call, given: ast.expr) -> Change:
-    """The class that batch norm has on GPUs, beside the one it has elsewhere."""
-    named = isinstance(given, ast.Attribute)
-    other = "torch.nn.SyncBatchNorm" if not isinstance(given, ast.Attribute) else f"{ast.unparse(given.value)}.SyncBatchNorm"
+def _asked_of_both(context: Context, node: ast.expr, given: ast.expr, classes: list[ast.expr]) -> Change:
+    """The class that batch norm has on GPUs, beside those it has elsewhere."""
+    named = next((c.value for c in classes if isinstance(c, ast.Attribute)), None)
+    other = f"{ast.unparse(named) if named is not None else 'torch.nn'}.SyncBatchNorm"
     why = "batch norm over all ranks' samples is a SyncBatchNorm, which this finds, too"
-    edit = Replace(given, f"({{0}}, {other})", (given,))
-    return Change(CODE, why, context.tree.shown, node, (edit,), () if named else ("import torch",))
+    text = ", ".join(f"{{{i}}}" for i in range(len(classes)))
+    edit = Replace(given, f"({text}, {other})", tuple(classes))
+    return Change(CODE, why, context.tree.shown, node, (edit,), () if named is not None else ("import torch",))
 
 
 def may_hold_batch_norm(context: Context, model: TrainedModel) -> bool:
@@ -163,7 +201,7 @@ def _runs_unknown(context: Context, obj: New | Part) -> bool:
 def _may_be_normed(context: Context, obj: New | Part) -> bool:
     """Whether a module is batch norm, or a library's model that may hold some."""
     path = getattr(obj, "path", "")
-    if path.startswith(_NORMS) or _is_own_norm(context, obj):
+    if _is_norm(context, obj):
         return True
     own = isinstance(obj, New) and obj.cls is not None
     return not own and not path.startswith("torch.nn.") and path not in ("list", "dict", "tuple") and _batch_normed(context, obj)

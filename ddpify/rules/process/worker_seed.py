@@ -11,9 +11,10 @@ References: https://docs.pytorch.org/docs/stable/notes/randomness.html#dataloade
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ddpify.edits import Replace
+from ddpify.facts.library.paths import DATALOADER
 from ddpify.facts.model import Class, Func, New, Obj
 from ddpify.facts.tree import Tree, calls_in, last_name, names_read, names_stored, walk
 from ddpify.rules.base import Change, Example, Finding, Proof
@@ -61,6 +62,7 @@ EXAMPLES: tuple[Example, ...] = (
 
 _SEEDS = frozenset(("numpy.random.seed", "random.seed", "torch.manual_seed", "torch.random.manual_seed"))
 _OWN = frozenset(("initial_seed", "get_worker_info", "get_state", "get_rank", "default_rng", "randint"))
+_RANK = frozenset(("get_rank", "rank_of_process"))
 _PRIVATE = frozenset(("numpy.random.RandomState", "numpy.random.default_rng", "random.Random"))
 _SAMPLES = frozenset(("__getitem__", "__getitems__", "__call__", "forward"))
 _SAME_SAMPLES = (
@@ -86,6 +88,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         workers = argument(loader.node, 5, "num_workers") if isinstance(loader.node, ast.Call) else None
         if workers is not None and not (isinstance(workers, ast.Constant) and workers.value == 0):
             yield from _generator(context, loader, seen)
+    yield from _by_number(context, seen)
     yield from _of_samples(context, seen)
     yield from _of_rows(context)
 
@@ -93,19 +96,63 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
 def _function(context: Context, func: Func) -> Iterator[Change | Finding]:
     """The seeds that a `worker_init_fn` sets."""
     calls = calls_in(func.node)
-    if any(last_name(c.func) in _OWN for c in calls):
+    if any(last_name(c.func) in _OWN for c in calls) and not _reads_number(context, func.file, func.node):
         return
     for call in calls:
-        if context.library_path(func.file, call.func) in _SEEDS and call.args and not _has_rank(context, func, call.args[0]):
-            yield _added(context, call.args[0], "1000 * {rank}")
+        seed = call.args[0] if context.library_path(func.file, call.func) in _SEEDS and call.args else None
+        if seed is not None and not _has_rank(context, func.file, func.node, seed):
+            yield _added(context, seed, "1000 * {rank}")
 
 
-def _has_rank(context: Context, func: Func, seed: ast.expr) -> bool:
-    """Whether a seed is computed from the rank, in a function that only workers may run: from a name of the module that is the rank."""
-    own = {n.id for n in names_stored(func.node)} | {n.arg for n in walk(func.node) if isinstance(n, ast.arg)}
-    names = {n.id for n in names_read(func.node)} - own
+def _reads_number(context: Context, file: str, function: ast.AST) -> bool:
+    """Whether all that a function asks of torch about its worker is what number it has, which workers of all ranks have alike."""
+    asked = {n.value for n in walk(function) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load) and n.attr != "id"}
+    own = [c for c in calls_in(function) if last_name(c.func) in _OWN]
+    return all(last_name(c.func) == "get_worker_info" for c in own) and not any(_is_worker(context, file, function, n) for n in asked)
+
+
+def _is_worker(context: Context, file: str, function: ast.AST, node: ast.expr) -> bool:
+    """Whether an expression of a function is what torch tells of the worker that runs it."""
+    if isinstance(node, ast.Call):
+        return context.library_path(file, node.func) == "torch.utils.data.get_worker_info"
+    if not isinstance(node, ast.Name):
+        return False
+    given = [a.value for a in walk(function) if isinstance(a, (ast.Assign, ast.NamedExpr)) and node.id in {n.id for n in names_stored(a)}]
+    return bool(given) and all(isinstance(v, ast.Call) and _is_worker(context, file, function, v) for v in given)
+
+
+def _by_number(context: Context, seen: set[ast.AST]) -> Iterator[Change | Finding]:
+    """The seeds that training data, or their transforms, set by the number of the worker that makes a sample."""
+    for file, function in _sample_functions(context):
+        for call in calls_in(function):
+            seed = call.args[0] if call.args else None
+            if seed is None or call in seen or context.library_path(file, call.func) not in _SEEDS:
+                continue
+            numbers = [n for n in walk(seed) if isinstance(n, ast.Attribute) and n.attr == "id"]
+            if any(_is_worker(context, file, function, n.value) for n in numbers) and not _has_rank(context, file, function, seed):
+                seen.add(call)
+                yield _added(context, seed, "1000 * {rank}")
+
+
+def _sample_functions(context: Context) -> Iterator[tuple[str, ast.FunctionDef]]:
+    """The functions that make the samples of training data, each with its file."""
     run = context.facts.after
-    return context.asks_for_rank(seed) or any(run.attribute(func.file, name).of_kind("rank") for name in names)  # type: ignore[arg-type]
+    loaders = {o for v in run.trace.values.values() for o in v.instances() if run.interpreter.is_a(o, DATALOADER)}
+    evaluated = _parts_of_data(context, loaders - set(context.facts.loaders))  # ranks may all need the same of these
+    owners = _classes(_parts_of_data(context, context.facts.loaders)) - _classes(evaluated)
+    for file, tree in context.facts.trees.items():
+        functions = set(tree.of(ast.FunctionDef))
+        roots = {f for f in functions if f.name in _SAMPLES and tree.parent[f] in owners}
+        yield from ((file, f) for f in tree.in_order(_reached(roots, functions)))
+
+
+def _has_rank(context: Context, file: str, function: ast.AST, seed: ast.expr) -> bool:
+    """Whether a seed is computed from the rank, in a function that only workers may run: from a name of the module that is the rank."""
+    own = {n.id for n in names_stored(function)} | {n.arg for n in walk(function) if isinstance(n, ast.arg)}
+    names = {n.id for n in names_read(function)} - own
+    run = context.facts.after
+    asked = any(last_name(c.func) in _RANK for c in calls_in(seed)) or context.asks_for_rank(seed)
+    return asked or any(run.attribute(file, name).of_kind("rank") for name in names)  # type: ignore[arg-type]
 
 
 def _generator(context: Context, loader: New, seen: set[ast.AST]) -> Iterator[Change | Finding]:
@@ -129,7 +176,7 @@ def _generator(context: Context, loader: New, seen: set[ast.AST]) -> Iterator[Ch
 def _of_samples(context: Context, seen: set[ast.AST]) -> Iterator[Change | Finding]:
     """The seeds of generators that training data, or their transforms, keep for the samples."""
     run = context.facts.after
-    parts = _parts_of_data(context)
+    parts = _parts_of_data(context, context.facts.loaders)
     owners = _classes(parts)
     elsewhere = _classes({o for v in run.trace.values.values() for o in v.instances()} - parts)
     for call in run.trace.calls:
@@ -159,11 +206,11 @@ def _of_rows(context: Context) -> Iterator[Finding]:
             yield context.manual(CODE, call.node, *_SAME_ROWS)
 
 
-def _parts_of_data(context: Context) -> set[New]:
-    """The training data, and the objects that they hold."""
+def _parts_of_data(context: Context, loaders: Iterable[New]) -> set[New]:
+    """The data of loaders, and the objects that they hold."""
     run = context.facts.after
     found: set[New] = set()
-    todo = [o for loader in context.facts.loaders for o in run.attribute(loader, "dataset").instances()]
+    todo = [o for loader in loaders for o in run.attribute(loader, "dataset").instances()]
     while todo:
         obj = todo.pop()
         if obj not in found:
