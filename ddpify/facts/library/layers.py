@@ -25,8 +25,8 @@ def bare(path: str) -> bool:
 
 def has_parameters(path: str) -> bool:
     """Whether a class is a parameter, or a layer that has some; of other libraries' layers, any may."""
-    root, *places, name = path.split(".")
-    if root != "torch":
+    *places, name = path.split(".")
+    if places[:1] != ["torch"]:
         return name[:1].isupper() and not _HOMES.isdisjoint(places)
     return _is_layer(path) and name.startswith(_WITH_PARAMETERS)
 
