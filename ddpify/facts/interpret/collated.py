@@ -34,6 +34,8 @@ def _part(run: Interpreter, whole: Value, place: tuple[Obj, int], layout: collat
     if isinstance(layout, int):
         run.claims.note("shown", Base(place), 2 if isinstance(layout, collate.Padded) else layout + 1)
         return Value(frozenset(), whole.origins, "sample", Shape(Base(place), axis=layout))
+    if isinstance(layout, collate.Mixed) and layout.rows:
+        return Value(frozenset(), whole.origins | {Origin("coupled", layout.node)}, "other", Shape(Base(place), sure=False, several=None))
     if layout == "rows":
         return Value(frozenset(), whole.origins, "chosen", Shape(Base(place)))
     origins = whole.origins | {Origin("thinned", place[0])} if layout == "thinned" else whole.origins
