@@ -1309,6 +1309,9 @@ SCRIPTS |= {
         "by their sums so far": "if len(rows) > 1:\n        rows = rows.cumsum(0)",
         "by a list of them": "rows = rows - torch.from_numpy(np.mean([s[0].numpy() for s in batch], axis=0))",
         "by those above the average": "rows = rows * (rows.sum(1) > rows.sum(1).mean())[:, None]",
+        "at the later of two ends": "if len(batch) < 2:\n        return rows, kinds\n    rows = rows - rows.mean(0)",
+        "stacked by a map": "rows, kinds = map(torch.stack, zip(*batch))\n    rows = rows - rows.mean(0)",
+        "changed in place": "rows.sub_(rows.mean(0))",
         "stacked by torch": "rows, kinds = torch.utils.data.default_collate(batch)\n    rows = rows + rows.flip(0)",
     }.items()
 }

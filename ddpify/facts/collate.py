@@ -68,7 +68,9 @@ def _read(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, reader:
         return reader.parts(function.body)
     returns = [n for n in scope_nodes(*function.body) if isinstance(n, ast.Return)]
     if len(returns) != 1 or returns[0] is not function.body[-1] or returns[0].value is None:
-        return ["thinned" if any(map(reader.is_thinned, function.body)) else None]
+        return [
+            "thinned" if any(map(reader.is_thinned, function.body)) else reader.meets(function.body, [r.value for r in returns if r.value])
+        ]
     reader.block(function.body[:-1])
     return reader.parts(returns[0].value)
 
@@ -120,6 +122,10 @@ class _Reader:
                 mixed = self.entrywise([statement.target, statement.value], statement.value)
                 self.lose(statement)
                 self.mix(statement.target, mixed)
+            elif isinstance(statement, ast.Expr) and (changed := _changed_in_place(statement.value)):
+                mixed = self.entrywise(changed, statement.value)
+                self.lose(statement)
+                self.mix(changed[0], mixed)
             elif isinstance(statement, ast.If):
                 self.either(statement)
             elif isinstance(statement, ast.For) and self.is_list(statement.iter):
@@ -133,7 +139,7 @@ class _Reader:
             self.names[target.id] = self.layout(value)
         elif isinstance(target, ast.Tuple) and all(isinstance(t, ast.Name) for t in target.elts):
             given = value.elts if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts) else None
-            stacked = isinstance(value, ast.Call) and self.path_of(value.func) in STACKING and any(map(self.is_list, value.args))
+            stacked = isinstance(value, ast.Call) and self.stacks(value)
             found = [self.layout(v) for v in given] if given else [0 if stacked else self.layout(value)] * len(target.elts)
             for name, layout in zip(target.elts, found, strict=True):
                 self.names[getattr(name, "id", "")] = layout if given or stacked or layout == "list" else None
@@ -141,6 +147,19 @@ class _Reader:
             mixed = self.entrywise([target.value, value], value) if isinstance(target, ast.Subscript) else None
             self.lose(target)
             self.mix(target, mixed)
+
+    def stacks(self, node: ast.Call) -> bool:
+        """Whether a call stacks each part of the samples: `default_collate(batch)`, `map(torch.stack, zip(*batch))`."""
+        path, given = self.path_of(node.func), node.args
+        if path == "map":
+            return len(given) > 1 and self.path_of(given[0]).endswith(".stack") and self.is_list(node)
+        return path in STACKING and any(map(self.is_list, given))
+
+    def meets(self, body: Sequence[ast.stmt], returned: Sequence[ast.expr]) -> Layout:
+        """Where samples meet in what is returned at one of several places, as far as the names tell at the end."""
+        self.block(body)
+        found = (layout for value in returned for layout in self.parts(value))
+        return next((layout for layout in found if isinstance(layout, Mixed) and layout.rows), None)
 
     def mix(self, target: ast.expr, layout: Layout) -> None:
         """Let a name hold samples that meet, where a statement changes some of its rows by such."""
@@ -346,6 +365,12 @@ def _put_together(node: ast.Call, name: str) -> Layout:
     if name in _JOINS:
         return (0 if _is_of_one_row(node.args[0]) else "rows") if at == 0 else None
     return 0
+
+
+def _changed_in_place(node: ast.expr) -> list[ast.expr]:
+    """What a method changes in place, and what it is given: `rows.sub_(other)`; nothing for any other expression."""
+    changes = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_")
+    return [node.func.value, *node.args] if changes else []  # type: ignore[attr-defined]
 
 
 def _is_beside(node: ast.Call) -> bool:
