@@ -105,7 +105,7 @@ def _padded_by_hand(context: Context, loss: Value) -> bool:
 
 
 def _cut_by_hand(context: Context, loss: Value) -> bool:
-    """Whether rows of a loss are cut to a length that is told by a batch: `rows[:, : lengths.max()]`."""
+    """Whether rows of a loss are cut to a length that is computed of a batch: `rows[:, : lengths.max()]`."""
     run = context.facts.after
     for node in (n for tree in context.facts.trees.values() for n in tree.of(ast.Subscript) if n in run.trace.values):
         entries = node.slice.elts if isinstance(node.slice, ast.Tuple) else []
