@@ -1291,3 +1291,42 @@ SCRIPTS |= {
         "resized as a draw says": "F.interpolate(rows.transpose(1, 2), size=length).transpose(1, 2)",
     }.items()
 }
+
+_COLLATED = """
+import numpy as np
+
+
+def collate(batch):
+    rows, kinds = torch.stack([sample[0] for sample in batch]), torch.stack([sample[1] for sample in batch])
+    {statements}
+    return rows, kinds
+
+
+net = nn.Linear(8, 2)
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(3):
+    for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True, collate_fn=collate):
+        loss = F.cross_entropy(net(rows), kinds)
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+"""
+SCRIPTS |= {
+    f"a collate function in which samples meet, {title}": Script(_COLLATED.replace("{statements}", statements))
+    for title, statements in {
+        "by their average": "rows = rows - rows.mean(0)",
+        "by their largest number": "rows /= rows.abs().max()",
+        "by the share of a kind": "share = kinds.double().mean()\n    rows = rows * (1 + share)",
+        "beside those in another order": "rows = 0.7 * rows + 0.3 * rows.flip(0)",
+        "beside those in an order of places": "order = torch.arange(len(rows) - 1, -1, -1)\n    rows = 0.7 * rows + 0.3 * rows[order]",
+        "with half of each from another": "rows[:, 4:] = rows.roll(1, 0)[:, 4:]",
+        "beside the first": "rows = rows - rows[0]",
+        "by their sums so far": "if len(rows) > 1:\n        rows = rows.cumsum(0)",
+        "by a list of them": "rows = rows - torch.from_numpy(np.mean([s[0].numpy() for s in batch], axis=0))",
+        "by those above the average": "rows = rows * (rows.sum(1) > rows.sum(1).mean())[:, None]",
+        "at the later of two ends": "if len(batch) < 2:\n        return rows, kinds\n    rows = rows - rows.mean(0)",
+        "stacked by a map": "rows, kinds = map(torch.stack, zip(*batch))\n    rows = rows - rows.mean(0)",
+        "changed in place": "rows.sub_(rows.mean(0))",
+        "stacked by torch": "rows, kinds = torch.utils.data.default_collate(batch)\n    rows = rows + rows.flip(0)",
+    }.items()
+}

@@ -1876,3 +1876,24 @@ SCRIPTS["a penalty on slopes of a critic with batch norm"] = Script(
     ),
     told=("DDP201",),
 )
+
+SCRIPTS["a penalty on slopes now and then, with the outputs times zero beside it"] = Script(
+    """
+    critic = nn.Sequential(nn.Linear(8, 6), nn.Tanh(), nn.Linear(6, 1))
+    optimizer = torch.optim.SGD(critic.parameters(), lr=0.1)
+    steps = 0
+    for epoch in range(3):
+        for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+            optimizer.zero_grad()
+            F.softplus(critic(rows) * (1 - 2 * kinds[:, None])).mean().backward()
+            optimizer.step()
+            if steps % 4 == 0:
+                rows.requires_grad = True
+                judged = critic(rows)
+                (slopes,) = torch.autograd.grad(judged.sum(), rows, create_graph=True)
+                optimizer.zero_grad()
+                (5 * slopes.pow(2).sum(1).mean() + 0 * judged[0]).backward()
+                optimizer.step()
+            steps += 1
+"""
+)

@@ -4116,3 +4116,60 @@ SCRIPTS |= {
     )
     for where, code in _MADE.items()
 }
+
+_EACH_PLACE = """
+from torch.nn.utils.rnn import pad_sequence
+
+
+class Words(Dataset):
+    def __len__(self):
+        return 44
+
+    def __getitem__(self, i):
+        return (x[i, : 3 + i % 5].abs() * 100).long() % 9 + 1
+
+
+def collate(words):
+    return pad_sequence(words, batch_first=True)
+
+
+model = nn.Sequential(nn.Embedding(11, 6), nn.Tanh(), nn.Linear(6, 11))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(3):
+    for words in DataLoader(Words(), batch_size=4, shuffle=True, collate_fn=collate):
+        optimizer.zero_grad()
+        loss = 0
+        for i in range(words.size(1) - 1):
+            loss = loss + F.cross_entropy(model(words[:, i]), words[:, i + 1])
+        loss.backward()
+        optimizer.step()
+"""
+SCRIPTS["one average for each place of the longest sample"] = Script(_EACH_PLACE)
+_CUT_IN_THE_LOOP = """
+class Words(Dataset):
+    def __len__(self):
+        return 44
+
+    def __getitem__(self, i):
+        words = torch.zeros(8, dtype=torch.long)
+        words[: 3 + i % 5] = (x[i, : 3 + i % 5].abs() * 100).long() % 9 + 1
+        return words
+
+
+model = nn.Sequential(nn.Embedding(11, 6), nn.Tanh(), nn.Linear(6, 11))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(3):
+    for words in DataLoader(Words(), batch_size=4, shuffle=True):
+        optimizer.zero_grad()
+        longest = {longest}
+        words = words[:, :longest]
+        F.cross_entropy(model(words[:, :-1]).reshape(-1, 11), words[:, 1:].reshape(-1)).backward()
+        optimizer.step()
+"""
+SCRIPTS |= {
+    f"padded rows, cut to the longest of a batch by {title}": Script(_CUT_IN_THE_LOOP.replace("{longest}", longest))
+    for title, longest in {
+        "its lengths": "(words > 0).sum(1).max()",
+        "a list of them": "max((words > 0).sum(1).tolist())",
+    }.items()
+}

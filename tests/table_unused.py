@@ -1037,3 +1037,44 @@ SCRIPTS |= {
     )
 }
 RESTING |= {title for title in SCRIPTS if title.startswith("rows named in some epochs") and not title.endswith("for zeros like them")}
+
+_BY_TURNS = """
+class Heads(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.kind, self.total = nn.Linear(8, 6), nn.Linear(6, 2), nn.Linear(6, 1)
+
+    def forward(self, rows):
+        features = torch.tanh(self.body(rows))
+        return self.kind(features), self.total(features).squeeze(1)
+
+
+def error_of(outputs, rows, kinds, of_kinds):
+    if of_kinds:
+        return F.cross_entropy(outputs[0], kinds)
+    return F.mse_loss(outputs[1], rows.sum(1))
+
+
+model, steps = Heads(), 0
+optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+for epoch in range(3):
+    for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+        outputs = model(rows)
+        {error}
+        optimizer.zero_grad()
+        error.backward()
+        optimizer.step()
+        steps += 1
+"""
+_KIND, _TOTAL = "F.cross_entropy(outputs[0], kinds)", "F.mse_loss(outputs[1], rows.sum(1))"
+SCRIPTS |= {
+    f"one of two outputs in each step, by {title}": Script(_BY_TURNS.replace("{error}", error.replace("\n", "\n        ")))
+    for title, error in {
+        "an expression": f"error = {_KIND} if steps % 2 else {_TOTAL}",
+        "branches": f"if steps % 2:\n    error = {_KIND}\nelse:\n    error = {_TOTAL}",
+        "phases, of which the last has both": f"if epoch < 1:\n    error = {_KIND}\nelif epoch < 2:\n    error = {_TOTAL}\n"
+        f"else:\n    error = {_KIND} + {_TOTAL}",
+        "what a function is told": "error = error_of(outputs, rows, kinds, steps % 2 == 0)",
+    }.items()
+}
+RESTING |= {title for title in SCRIPTS if title.startswith("one of two outputs")}

@@ -2364,3 +2364,28 @@ SCRIPTS["models of a list that are saved whole, copied and evaluated by their pl
 """,
     same=("scores",),
 )
+SCRIPTS["models that a function trains one after another, the last made in its call"] = Script(
+    """
+    teacher = nn.Sequential(nn.Linear(8, 4), nn.Dropout(0.2), nn.Linear(4, 2))
+
+
+    def fit(model, chosen):
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        loader = DataLoader(chosen, batch_size=4, shuffle=True)
+        for _ in range(2):
+            for rows, kinds in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(rows), kinds).backward()
+                optimizer.step()
+        return model
+
+
+    teacher = fit(teacher, TensorDataset(x, y))
+    teacher.eval()
+    with torch.no_grad():
+        guessed = teacher(x).argmax(1)
+    student = fit(nn.Linear(8, 2), TensorDataset(x, guessed))
+    print("norm", student.weight.norm().item())
+""",
+    same=("norm",),
+)

@@ -1,21 +1,33 @@
 """How a collate function of the script's own lays a batch out: along which dimension of each part that it gives the samples lie.
 
 The function is read once, statement by statement. A part is known where it is made of a list with one entry for each sample: padded,
-stacked, concatenated, or put into a tensor. A part is thinned where samples were left out of it, or have several rows in it.
+stacked, concatenated, or put into a tensor. A part is thinned where samples were left out of it, or have several rows in it; it is
+mixed where rows are combined with a number of all of the samples, or with rows in another order.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from ddpify.facts.library.paths import STACKING
 from ddpify.facts.tree import argument, last_name, scope_nodes, walk
 from ddpify.placement.rows import ALIGNED
 
-Layout = Literal["list", "empty", "count", "rows", "thinned", "plain"] | int | None
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mixed:
+    """What depends on all of the samples, by the expression where they meet: `rows` of theirs, or numbers that may just say how long."""
+
+    node: ast.expr
+    rows: bool = True
+
+
+Layout = Literal["list", "empty", "count", "rows", "thinned", "plain", "turned"] | int | Mixed | None
 """A list with one entry for each sample, an empty one, their number; rows of which samples have several; samples left out; what is of no
-sample; a dimension."""
+sample; rows in another order, or one of them; a dimension; samples that meet."""
 
 
 class Padded(int):
@@ -35,6 +47,10 @@ class Names(Protocol):
 _TENSORS = frozenset("tensor as_tensor Tensor LongTensor FloatTensor IntTensor BoolTensor DoubleTensor array asarray from_numpy".split())
 _KEEP = frozenset("long float double int bool half to cuda cpu type contiguous clone detach requires_grad_ pin_memory numpy astype".split())
 _JOINS = frozenset("cat concat concatenate hstack vstack chain".split())
+_REDUCE = frozenset("mean sum std var max min amax amin median norm prod quantile logsumexp argmax argmin bincount".split())
+_OVER_ALL = _REDUCE | frozenset("cumsum cumprod softmax log_softmax argsort".split())
+_TURNS = frozenset("flip flipud roll".split())
+_ASKED = frozenset("shape dtype device ndim".split())
 
 
 def layouts(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, known: Names, of_dict: bool = False) -> list[Layout]:
@@ -52,7 +68,9 @@ def _read(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, reader:
         return reader.parts(function.body)
     returns = [n for n in scope_nodes(*function.body) if isinstance(n, ast.Return)]
     if len(returns) != 1 or returns[0] is not function.body[-1] or returns[0].value is None:
-        return ["thinned" if any(map(reader.is_thinned, function.body)) else None]
+        return [
+            "thinned" if any(map(reader.is_thinned, function.body)) else reader.meets(function.body, [r.value for r in returns if r.value])
+        ]
     reader.block(function.body[:-1])
     return reader.parts(returns[0].value)
 
@@ -100,6 +118,16 @@ class _Reader:
         for statement in body:
             if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
                 self.bind(statement.targets[0], statement.value)
+            elif isinstance(statement, ast.AugAssign):
+                mixed = self.entrywise([statement.target, statement.value], statement.value)
+                self.lose(statement)
+                self.mix(statement.target, mixed)
+            elif isinstance(statement, ast.Expr) and (changed := _changed_in_place(statement.value)):
+                mixed = self.entrywise(changed, statement.value)
+                self.lose(statement)
+                self.mix(changed[0], mixed)
+            elif isinstance(statement, ast.If):
+                self.either(statement)
             elif isinstance(statement, ast.For) and self.is_list(statement.iter):
                 self.filled(statement.body)
             else:
@@ -111,11 +139,44 @@ class _Reader:
             self.names[target.id] = self.layout(value)
         elif isinstance(target, ast.Tuple) and all(isinstance(t, ast.Name) for t in target.elts):
             given = value.elts if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts) else None
-            found = [self.layout(v) for v in given] if given else [self.layout(value)] * len(target.elts)
+            stacked = isinstance(value, ast.Call) and self.stacks(value)
+            found = [self.layout(v) for v in given] if given else [0 if stacked else self.layout(value)] * len(target.elts)
             for name, layout in zip(target.elts, found, strict=True):
-                self.names[getattr(name, "id", "")] = layout if given or layout == "list" else None
+                self.names[getattr(name, "id", "")] = layout if given or stacked or layout == "list" else None
         else:
+            mixed = self.entrywise([target.value, value], value) if isinstance(target, ast.Subscript) else None
             self.lose(target)
+            self.mix(target, mixed)
+
+    def stacks(self, node: ast.Call) -> bool:
+        """Whether a call stacks each part of the samples: `default_collate(batch)`, `map(torch.stack, zip(*batch))`."""
+        path, given = self.path_of(node.func), node.args
+        if path == "map":
+            return len(given) > 1 and self.path_of(given[0]).endswith(".stack") and self.is_list(node)
+        return path in STACKING and any(map(self.is_list, given))
+
+    def meets(self, body: Sequence[ast.stmt], returned: Sequence[ast.expr]) -> Layout:
+        """Where samples meet in what is returned at one of several places, as far as the names tell at the end."""
+        self.block(body)
+        found = (layout for value in returned for layout in self.parts(value))
+        return next((layout for layout in found if isinstance(layout, Mixed) and layout.rows), None)
+
+    def mix(self, target: ast.expr, layout: Layout) -> None:
+        """Let a name hold samples that meet, where a statement changes some of its rows by such."""
+        while isinstance(target, ast.Subscript):
+            target = target.value
+        if isinstance(target, ast.Name) and isinstance(layout, Mixed):
+            self.names[target.id] = layout
+
+    def either(self, node: ast.If) -> None:
+        """Carry out a condition: of what its branches do, samples that meet are known after it."""
+        before, found = dict(self.names), dict[str, Layout]()
+        for branch in (node.body, node.orelse):
+            self.block(branch)
+            found |= {name: layout for name, layout in self.names.items() if isinstance(layout, Mixed)}
+            self.names = dict(before)
+        self.lose(node)
+        self.names |= found
 
     def lose(self, node: ast.AST) -> None:
         """Know no more of what a statement may bind or change; samples may be left out under a condition."""
@@ -177,11 +238,19 @@ class _Reader:
         if isinstance(node, ast.Name):
             return self.names.get(node.id, "plain")
         if isinstance(node, ast.Attribute):
-            return "plain" if self.layout(node.value) == "plain" else None
+            held = self.layout(node.value)
+            return held if held == "plain" or (isinstance(held, Mixed) and node.attr not in _ASKED) else None
         if isinstance(node, (ast.Constant, ast.UnaryOp, ast.BinOp)):
-            return self.entrywise([n for n in ast.iter_child_nodes(node) if isinstance(n, ast.expr)])
+            return self.entrywise([n for n in ast.iter_child_nodes(node) if isinstance(n, ast.expr)], node)
         if isinstance(node, ast.IfExp):
-            return self.entrywise([node.body, node.orelse])
+            held = self.entrywise([node.body, node.orelse], node)
+            return None if isinstance(held, Mixed) and held.node is node else held  # either of two orders, of all
+        if isinstance(node, ast.Compare):
+            held = self.entrywise([node.left, *node.comparators], node)
+            return held if isinstance(held, Mixed) else None
+        if isinstance(node, ast.Dict) or (isinstance(node, (ast.List, ast.Tuple)) and node.elts):
+            found = [self.layout(n) for n in ast.iter_child_nodes(node) if isinstance(n, ast.expr)]
+            return next((layout for layout in found if isinstance(layout, Mixed) and layout.rows), None)
         if isinstance(node, ast.Subscript):
             return self.cut(node)
         if isinstance(node, (ast.List, ast.Tuple)) and not node.elts:
@@ -193,20 +262,32 @@ class _Reader:
             return self.called(node)
         return None
 
-    def entrywise(self, operands: Sequence[ast.expr]) -> Layout:
+    def entrywise(self, operands: Sequence[ast.expr], node: ast.expr) -> Layout:
         """What is computed from each entry of operands that are laid out alike, and of what is of no sample."""
         found = {self.layout(n) for n in operands} - {"plain"}
         if not found:
             return "plain"
+        if mixed := [layout for layout in found if isinstance(layout, Mixed)]:
+            rows = any(isinstance(layout, int) for layout in found)
+            return next((layout for layout in mixed if layout.rows), Mixed(mixed[0].node, rows))
+        if "turned" in found:
+            return "turned" if len(found) == 1 else Mixed(node) if any(isinstance(layout, int) for layout in found) else None
         only = found.pop() if len(found) == 1 else None
         return only if isinstance(only, int) else None
 
     def cut(self, node: ast.Subscript) -> Layout:
         """`rows[:, a:b]`: all samples, of each a part."""
-        entries = node.slice.elts if isinstance(node.slice, ast.Tuple) else []
-        first = entries[0] if entries else None
+        held, first = self.layout(node.value), node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
         every = isinstance(first, ast.Slice) and first.lower is first.upper is first.step is None
-        return 0 if every and self.layout(node.value) == 0 else None
+        if isinstance(held, Mixed):
+            return Mixed(held.node, held.rows or isinstance(self.layout(first), int))
+        if held == "turned":
+            return held if every else None
+        if held != 0:
+            return None
+        if isinstance(first, ast.Slice):
+            return 0 if every and first is not node.slice else None
+        return "turned" if self.layout(first) == "plain" or isinstance(self.layout(first), Mixed) else None
 
     def called(self, node: ast.Call) -> Layout:
         path, given = self.path_of(node.func), node.args[0] if node.args else None
@@ -217,9 +298,15 @@ class _Reader:
             return "count" if self.is_list(given) else None
         if given is not None and name and name in {*_JOINS, *_TENSORS, "stack", "pad_sequence"}:
             held = self.layout(given)
-            return _put_together(node, name) if held == "list" else held if isinstance(held, int) and name in _TENSORS else None
+            kept = isinstance(held, int) and name in _TENSORS
+            return _put_together(node, name) if held == "list" else held if kept or isinstance(held, Mixed) else None
         if path.startswith(("torch.", "numpy.")) and name in ALIGNED:
-            return self.entrywise(node.args)
+            return self.entrywise(node.args, node)
+        rows = self.layout(given) if path.startswith(("torch.", "numpy.")) and given is not None else None
+        if (met := self.met(node, rows, name, 1)) is not None:
+            return met
+        if name == "arange":
+            return "plain"
         if name in ("zeros", "ones", "full", "empty"):
             sizes = list(given.elts) if isinstance(given, (ast.Tuple, ast.List)) else node.args
             return 0 if sizes and self.counts(sizes[0]) else None
@@ -236,13 +323,31 @@ class _Reader:
 
     def method(self, func: ast.Attribute, node: ast.Call) -> Layout:
         held = self.layout(func.value)
-        if func.attr in _KEEP:
+        if func.attr in _KEEP or isinstance(held, Mixed):
             return held
+        if held != "list" and (met := self.met(node, held, func.attr, 0)) is not None:
+            return met
+        if held == 0 and func.attr in ALIGNED and not node.keywords:
+            return self.entrywise([func.value, *node.args], node)
         swapped = [a.value for a in node.args if isinstance(a, ast.Constant)]
         if held in (0, 1) and (func.attr == "t" or (func.attr in ("transpose", "permute") and sorted(map(str, swapped[:2])) == ["0", "1"])):
             moved = func.attr != "permute" or swapped[:2] == [1, 0]
             return 1 - held if moved and isinstance(held, int) else held
         return None
+
+    def met(self, node: ast.Call, held: Layout, name: str, position: int) -> Layout:
+        """What rows, or a list of samples, become where a call goes along them; None for other calls.
+
+        `position`: that of the dimension, or of the first number of places by which they are moved.
+        """
+        if name in _TURNS and held in (0, "turned"):
+            return "turned" if name == "flipud" or any(isinstance(n, ast.Constant) and n.value == 0 for n in walk(node)) else None
+        if name not in _OVER_ALL or held not in (0, "list"):
+            return None
+        along = _argument(node, position, "dim", None)
+        if along in (None, 0):
+            return Mixed(node, name not in _REDUCE)
+        return 0 if held == 0 and isinstance(along, int) and along > 0 else None
 
     def counts(self, node: ast.expr) -> bool:
         """Whether a number is that of the samples."""
@@ -260,6 +365,12 @@ def _put_together(node: ast.Call, name: str) -> Layout:
     if name in _JOINS:
         return (0 if _is_of_one_row(node.args[0]) else "rows") if at == 0 else None
     return 0
+
+
+def _changed_in_place(node: ast.expr) -> list[ast.expr]:
+    """What a method changes in place, and what it is given: `rows.sub_(other)`; nothing for any other expression."""
+    changes = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_")
+    return [node.func.value, *node.args] if changes else []  # type: ignore[attr-defined]
 
 
 def _is_beside(node: ast.Call) -> bool:

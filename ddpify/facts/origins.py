@@ -16,6 +16,7 @@ class Origin(NamedTuple):
     - coupled: where samples are combined with a number of all of a batch; thinned: a loader that may leave samples out
     - forward, graded: a model and the call of its forward, or of which only the gradient is used; parameters: a model; weight: a parameter
     - output: one of what a forward gives, and the model's parts that lead to each; sometimes: one of which no gradient is in all steps
+    - apart: a forward of which some steps use other outputs than others do
     - alike: an iteration over a loader, or over something else that all ranks may have alike
     - mixed: a forward on a rank's own rows, of whose results not all are such rows
     - random, drawn, time, rank: a library's generator, a draw, the clock, the rank; index: a loop that counts
@@ -81,6 +82,13 @@ def ungraded(origins: Origins) -> Origins:
     """The origins of what no gradient goes back from: its outputs get one in no step, or from something else."""
     outputs = of_kind(origins, "output")
     return without(origins, "output") | {Origin("sometimes", of) for of in outputs} if outputs else origins
+
+
+def apart(one: Origins, other: Origins) -> Origins:
+    """The forwards of which two ways use outputs, and not the same ones."""
+    first, second = (of_kind(way, "output") | of_kind(way, "sometimes") for way in (one, other))
+    in_both = {o[0] for o in first} & {o[0] for o in second}
+    return frozenset(Origin("apart", o[0]) for o in first ^ second if o[0] in in_both)
 
 
 def _part(origins: Origins, inside: bool, kinds: tuple[str, ...]) -> Origins:

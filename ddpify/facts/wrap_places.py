@@ -243,8 +243,8 @@ def candidates(facts: Facts, model: TrainedModel, train: Call | None = None) -> 
     for loads in (True, False):
         for event in _last_write(facts, model, first, loads, around):
             for tree, statement, there in statements_between(facts, event, first):
-                if there is not None and _repeats(tree, statement, there, anew):
-                    continue
+                if there is not None and (there in inside(statement) or _repeats(tree, statement, there, anew)):
+                    continue  # it trains itself, or is run again
                 places.append((tree, statement))
                 around_event = {s for n in (*event[2], event[1]) if n in tree.parent for s in tree.path(n)}
                 for target in targets(facts, tree, statement, model):

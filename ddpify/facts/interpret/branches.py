@@ -9,7 +9,7 @@ from ddpify.facts.interpret.literals import is_number, literal, sources_of
 from ddpify.facts.interpret.settings import known_if
 from ddpify.facts.interpret.state import Interpreter, State
 from ddpify.facts.model import NOTHING, Class, Decision, Ext, Func, Known, Lit, Method, New, Obj, Tup, Value, join, origins_of
-from ddpify.facts.origins import Origin, by_kind, of_kind, only, without
+from ddpify.facts.origins import Origin, apart, by_kind, of_kind, only, without
 from ddpify.facts.tree import last_name, same, walk
 from ddpify.placement.shape import ROWS
 
@@ -84,7 +84,7 @@ def _varies(run: Interpreter, test: ast.expr) -> bool:
 def _in_both(origins: frozenset[Origin], parts: list[Value]) -> frozenset[Origin]:
     """The origins of what two branches give, of which what one of them alone is computed from is so "sometimes"."""
     one, other = (frozenset(o for o in part.origins if o.kind == "output") for part in parts)
-    return origins - (one ^ other) | {Origin("sometimes", o.of) for o in one ^ other}
+    return origins - (one ^ other) | {Origin("sometimes", o.of) for o in one ^ other} | apart(*(part.origins for part in parts))
 
 
 def _as_asked(run: Interpreter, test: ast.expr, taken: bool) -> None:

@@ -6,7 +6,7 @@ import ast
 
 from ddpify.facts import collate, library
 from ddpify.facts.interpret.state import Interpreter
-from ddpify.facts.model import NOTHING, Ext, Func, Lit, Method, New, Obj, Part, Tup, Value
+from ddpify.facts.model import NOTHING, Class, Ext, Func, Lit, Method, New, Obj, Part, Tup, Value
 from ddpify.facts.origins import Origin
 from ddpify.placement.shape import Base, Scale, Shape
 
@@ -34,6 +34,8 @@ def _part(run: Interpreter, whole: Value, place: tuple[Obj, int], layout: collat
     if isinstance(layout, int):
         run.claims.note("shown", Base(place), 2 if isinstance(layout, collate.Padded) else layout + 1)
         return Value(frozenset(), whole.origins, "sample", Shape(Base(place), axis=layout))
+    if isinstance(layout, collate.Mixed) and layout.rows:
+        return Value(frozenset(), whole.origins | {Origin("coupled", layout.node)}, "other", Shape(Base(place), sure=False, several=None))
     if layout == "rows":
         return Value(frozenset(), whole.origins, "chosen", Shape(Base(place)))
     origins = whole.origins | {Origin("thinned", place[0])} if layout == "thinned" else whole.origins
@@ -52,15 +54,15 @@ def layouts(run: Interpreter, collated: Value, of_dict: bool = False) -> list[co
         return []
     key = ("entries" if of_dict else "layouts", func.node)
     if key not in run.project.memo:
-        run.project.memo[key] = collate.layouts(func.node, _Names(run, func.file), of_dict)
+        run.project.memo[key] = collate.layouts(func.node, _Names(run, func.file, func.cls), of_dict)
     return run.project.memo[key]  # type: ignore[return-value]
 
 
 class _Names:
     """What the names of a file of the project stand for."""
 
-    def __init__(self, run: Interpreter, file: str) -> None:
-        self.run, self.file = run, file
+    def __init__(self, run: Interpreter, file: str, cls: Class | None = None) -> None:
+        self.run, self.file, self.cls = run, file, cls
 
     def path(self, node: ast.expr) -> str:
         """The dotted path of something of a library, or of Python; empty of anything else."""
@@ -76,6 +78,9 @@ class _Names:
     def function(self, node: ast.expr) -> tuple[ast.FunctionDef, collate.Names] | None:
         """A function of the project, and the names of its file."""
         held = self.run.memory.held((self.file, node.id)) if isinstance(node, ast.Name) else None
+        method = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+        if method and self.cls is not None:
+            held = self.run.find(self.cls, node.attr)  # type: ignore[attr-defined]
         (only,) = held.objs if held is not None and len(held.objs) == 1 else (None,)
         own = isinstance(only, Func) and isinstance(only.node, ast.FunctionDef) and only.owner is None
-        return (only.node, _Names(self.run, only.file)) if own else None  # type: ignore[union-attr,return-value]
+        return (only.node, _Names(self.run, only.file, only.cls)) if own else None  # type: ignore[union-attr,return-value]

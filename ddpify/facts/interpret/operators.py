@@ -84,6 +84,8 @@ def binary(run: Interpreter, op: ast.operator, left: Value, right: Value, node: 
         scale, origins = _divided(run, left, right, scale, origins)
     elif isinstance(op, ast.Mult):
         scale, origins = _multiplied(left, right, scale, origins)
+    elif isinstance(op, ast.Add) and isinstance(node, ast.BinOp) and _is_by_zero(node.right) and left.scale in ("mean", "sum", "weighted"):
+        scale = left.scale
     if scale in ("mean", "sum", "count", "total", *EXTREMES) and any(v.scale is None and v.of_kind("decided") for v in (left, right)):
         scale = "other"  # a number chosen by a rank's own batch
     if scale in ("sum", "count", "total") and scale in (left.scale, right.scale) and isinstance(op, (ast.Add, ast.Sub)):
@@ -172,6 +174,15 @@ def _is_negligible(value: Value) -> bool:
     """Whether a constant adds nothing to a number of samples or a total, but that it is never zero."""
     constant = literal(value) if not value.origins else None
     return isinstance(constant, (int, float)) and abs(constant) <= _NEGLIGIBLE
+
+
+def _is_by_zero(node: ast.AST) -> bool:
+    """Whether a term is a product by zero, which lets a loss reach parameters and adds nothing: `loss + 0 * output[0]`."""
+    return (
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Mult)
+        and any(isinstance(n, ast.Constant) and n.value == 0 for n in (node.left, node.right))
+    )
 
 
 def _multiplied(left: Value, right: Value, scale: Scale | None, origins: frozenset[Origin]) -> tuple[Scale | None, frozenset[Origin]]:

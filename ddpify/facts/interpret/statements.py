@@ -8,7 +8,7 @@ from ddpify.facts import library
 from ddpify.facts.interpret.literals import is_data, literal
 from ddpify.facts.interpret.state import ELEMENT, Interpreter
 from ddpify.facts.model import NOTHING, Lit, Value, join
-from ddpify.facts.origins import Origin
+from ddpify.facts.origins import Origin, apart
 from ddpify.facts.record import Kind
 
 
@@ -50,7 +50,8 @@ def execute_return(run: Interpreter, node: ast.Return) -> bool:
     if value.objs and all(isinstance(o, Lit) for o in value.objs):
         value = run.decided(value)  # which says nothing but which way was taken
     if not (run.frame.idle and is_data(run.memory, value)):  # what only other settings give
-        run.frame.returned = run.frame.returned | value
+        either = apart(run.frame.returned.origins, value.origins)
+        run.frame.returned = run.frame.returned | Value(value.objs, value.origins | either, value.scale, value.shape)
     if not all(isinstance(o, Lit) for o in value.objs):
         run.frame.leaves()
     run.frame.exits.append(run.memory.fork())

@@ -21,15 +21,26 @@ def cause(context: Context, node: ast.Call, loss: Value) -> Cause | None:
     trees = [context.facts.entry, *(t for t in context.facts.trees.values() if t is not context.facts.entry)]
     first = [n for tree in trees for n in tree.nodes() if isinstance(n, ast.expr) and _is_first(run, n, loss)][:_MOST]
     if not first:
-        return None
+        return _where_collated(context, loss)
     used = loss_in(collect.redistributed_run(context.facts, dict.fromkeys(first, "mark")), node).of_kind("mark")
     reached = [n for n in first if n in used]
     found = next((n for n in reached if not _is_followed(run, n)), reached[0] if reached else None)
     if found is None:
         return None
-    text = ast.unparse(found)
+    return _cause(context, found, _why(run, found))
+
+
+def _cause(context: Context, node: ast.expr, why: str) -> Cause:
+    text = ast.unparse(node)
     text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-    return Cause(text, _why(run, found), context.facts.tree_of(found).shown, found.lineno)
+    return Cause(text, why, context.facts.tree_of(node).shown, node.lineno)
+
+
+def _where_collated(context: Context, loss: Value) -> Cause | None:
+    """Where a collate function lets samples meet."""
+    values = context.facts.after.trace.values
+    nodes = [n for n in loss.of_kind("coupled") if isinstance(n, ast.expr) and n not in values]
+    return _cause(context, min(nodes, key=lambda n: n.lineno), "combines samples of a batch with one another") if nodes else None
 
 
 def _is_followed(run: Run, node: ast.expr) -> bool:

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from ddpify.edits import Edit, InsertAfter, Replace, escaped
 from ddpify.facts.collect import loss_of
 from ddpify.facts.library import LOADERS, SHARED_BY_HAND, row_of
-from ddpify.facts.model import New, Value, join, paths_of
+from ddpify.facts.model import New, Obj, Value, join, paths_of
 from ddpify.records import replace
 from ddpify.rules.base import (
     SAME_GRADIENTS,
@@ -277,9 +277,15 @@ def _mean(context: Context, node: ast.Call, loss: Value, obligations: tuple[Obli
 
 def _own_lengths(context: Context, node: ast.Call, loss: Value) -> Iterator[Finding]:
     """Models that see padding, of which each rank has as much as its own samples need."""
-    if coupled_losses.pads(context, loss) and any(context.facts.after.interpreter.is_module(o) for o, _ in loss.of_kind("forward")):
+    if coupled_losses.pads(context, loss) and any(_may_see_padding(context, o) for o, _ in loss.of_kind("forward")):
         why = "each rank pads its batches to the longest of its own samples: what a model makes of padding, without a mask, differs"
         yield context.manual(CODE, node, why, level=Safety.NOTE)
+
+
+def _may_see_padding(context: Context, model: Obj) -> bool:
+    """Whether a module is one of the project's, or of torch's that goes along a sequence."""
+    along = isinstance(model, New) and model.path.startswith(("torch.nn.RNN", "torch.nn.GRU", "torch.nn.LSTM", "torch.nn.Conv"))
+    return along or context.facts.after.interpreter.is_module(model)
 
 
 def _of_padding(context: Context, node: ast.Call, obligations: tuple[Obligation, ...]) -> Finding:

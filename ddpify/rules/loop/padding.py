@@ -30,13 +30,15 @@ def averages_over_padding(context: Context, loss: Value, node: ast.Call) -> bool
     pads = coupled_losses.pads(context, loss)
     if loss.of_kind("tokens") and (pads or coupled_losses.may_vary_in_shape(context, loss)):
         return True
-    if not pads and not _padded_by_hand(context, loss):
+    if not pads and not _padded_by_hand(context, loss) and not _cut_by_hand(context, loss):
         return False
     losses = _torch_losses(context)
     if losses & _OF_ENTRIES:
         return True
     if losses and losses <= _OF_SAMPLES:
         return False
+    if any(c.result.scale == "mean" and own_length(context, c) is not None for c in context.facts.after.trace.calls):
+        return True  # one average for each place of the longest sample
     start = node.func.value if isinstance(node.func, ast.Attribute) else node.args[0] if node.args else None
     if start is not None and all(rows is not None and _by_own_count(context, rows) for rows in _averaged(context, start)):
         return False
@@ -100,6 +102,18 @@ def _padded_by_hand(context: Context, loss: Value) -> bool:
     """Whether batches that the script cuts or draws itself are passed to something that pads, by its name."""
     by_hand = {o for o in loss.of_kind("batch") if isinstance(o, New) and o.path in batch_source.PATHS}
     return any("pad" in c.method.lower() and any(a.batches() & by_hand for a in c.args) for c in context.facts.after.trace.calls)
+
+
+def _cut_by_hand(context: Context, loss: Value) -> bool:
+    """Whether rows of a loss are cut to a length that is computed of a batch: `rows[:, : lengths.max()]`."""
+    run = context.facts.after
+    for node in (n for tree in context.facts.trees.values() for n in tree.of(ast.Subscript) if n in run.trace.values):
+        entries = node.slice.elts if isinstance(node.slice, ast.Tuple) else []
+        cuts = [e.upper for e in entries[1:] if isinstance(e, ast.Slice) and e.upper is not None]
+        every = bool(entries) and isinstance(entries[0], ast.Slice) and entries[0].upper is None
+        if every and run.value(node).batches() & loss.of_kind("batch") and any(context.from_sharded_data(run.value(e)) for e in cuts):
+            return True
+    return False
 
 
 def _torch_losses(context: Context) -> set[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 
 from ddpify.facts.collect import TrainedModel, TrainingLoop
 from ddpify.facts.held_parts import HeldParts
@@ -143,8 +144,9 @@ def _leaves_out_outputs(run: Run, model: TrainedModel, loop: TrainingLoop) -> bo
             reached.setdefault(node, set()).add(name)
             outputs.setdefault(node, set()).add(frozenset(all_of))
     for node, names in reached.items():
-        for given in map(dict, outputs[node]):
-            used = frozenset().union(*(given.get(n, frozenset()) for n in names))
+        steps = [{name} for name in names] if node in loop.loss.of_kind("apart") else [names]
+        for given, chosen in itertools.product(map(dict, outputs[node]), steps):
+            used = frozenset().union(*(given.get(n, frozenset()) for n in chosen))
             if any(held.parts(part) for parts in given.values() for part in parts - used - model.objs):
                 return True
     return False
