@@ -296,13 +296,12 @@ def is_of_whole_batch(loss: Value) -> bool:
 
 
 def pads(context: Context, loss: Value) -> bool:
-    """Whether a loader pads its batches, or the model its rows: each rank's then have their own length."""
+    """Whether a loader pads its batches: each rank's then have their own length."""
     run = context.facts.after
-    collates = {o for loader in loss.of_kind("batch") for o in run.attribute(loader, "collate_fn").objs}
-    return any(map(_fills_up, run.trace.calls)) or any(_pads(run, o) for o in collates)
+    return any(_pads(run, o) for loader in loss.of_kind("batch") for o in run.attribute(loader, "collate_fn").objs)
 
 
-def _fills_up(call: Call) -> bool:
+def fills_up_rows(call: Call) -> bool:
     """Whether a call fills sequences or graphs of the batch up to the longest of them."""
     filled = any(p.endswith(("pad_packed_sequence", "pad_sequence", "to_dense_batch", "to_dense_adj")) for p in call.func.paths())
     return filled and bool(call.result.batches()) and "total_length" not in call.keywords
@@ -348,7 +347,7 @@ def may_vary_in_shape(context: Context, loss: Value) -> bool:
             return True
     for call in run.trace.calls:
         longest = any(isinstance(o, Lit) and (o.value is True or o.value == "longest") for o in call.keywords.get("padding", NOTHING).objs)
-        if (longest or _fills_up(call)) and context.from_sharded_data(call.result):
+        if (longest or fills_up_rows(call)) and context.from_sharded_data(call.result):
             return True
     return False
 

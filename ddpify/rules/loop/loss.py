@@ -277,7 +277,8 @@ def _mean(context: Context, node: ast.Call, loss: Value, obligations: tuple[Obli
 
 def _own_lengths(context: Context, node: ast.Call, loss: Value) -> Iterator[Finding]:
     """Models that see padding, of which each rank has as much as its own samples need."""
-    if coupled_losses.pads(context, loss) and any(_may_see_padding(context, o) for o, _ in loss.of_kind("forward")):
+    filled = coupled_losses.pads(context, loss) or any(map(coupled_losses.fills_up_rows, context.facts.after.trace.calls))
+    if filled and any(_may_see_padding(context, o) for o, _ in loss.of_kind("forward")):
         why = "each rank pads its batches to the longest of its own samples: what a model makes of padding, without a mask, differs"
         yield context.manual(CODE, node, why, level=Safety.NOTE)
 
