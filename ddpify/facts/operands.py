@@ -14,12 +14,14 @@ if TYPE_CHECKING:
     from ddpify.facts.interpret.state import Interpreter
 
 
+ENDS = "[ends]"  # the key of what a `range` goes to
+MOVED = "[moved]"  # and that a list has, once it was sorted or turned around
 _NESTED = 6  # so deep are lists looked into: one may hold itself
 
 
 def argument(run: Interpreter, value: Value, depth: int = 0) -> Argument:
     """A value as an operand of a transfer rule."""
-    if _is_places(run, value):
+    if is_places(run, value):
         return Argument("sample", Shape(None, 1, places=True), PLACES)
     if len(value.objs) > 1 and (several := _of_lists(run, value, depth)) is not None:
         return several
@@ -83,16 +85,32 @@ def _of_lists(run: Interpreter, value: Value, depth: int) -> Argument | None:
     return Argument(held[0].scale, common._replace(several=True))
 
 
-def _is_places(run: Interpreter, value: Value) -> bool:
-    """Whether a value is `range(len(x))`, or a list of its numbers."""
-    listed = [run.element(just(o)) for o in value.objs if isinstance(o, New) and o.path in ("list", "range")]
-    return bool(listed) and len(listed) == len(value.objs) and all(v.of_kind(PLACES) and v.scale is None and not v.objs for v in listed)
+def is_places(run: Interpreter, value: Value) -> bool:
+    """Whether a value is `range(len(x))`, or a list of its numbers in their order."""
+    return bool(value.objs) and not value.of_kind("drawn") and all(isinstance(o, New) and _in_order(run, o) for o in value.objs)
+
+
+def _in_order(run: Interpreter, obj: New) -> bool:
+    """Whether something numbers the samples of a batch one after another: `range(n)`, `list(range(n))`, `[i for i in range(n)]`."""
+    element, inner = run.element(just(obj)), run.memory.get((obj, "iterable"), NOTHING)
+    if obj.path not in ("list", "range") or (obj, MOVED) in run.memory or not element.of_kind(PLACES) or element.scale or element.objs:
+        return False
+    match obj.node:
+        case ast.Call(args=[_], keywords=[]) if obj.path == "range":
+            return not any(map(run.memory.get((obj, ENDS), NOTHING).of_kind, ("offset", "fraction", "divided", "multiple")))
+        case ast.Call(func, [_], []) if run.trace.values.get(func, NOTHING).paths() <= {"list", "tuple"}:
+            return is_places(run, inner)
+        case ast.ListComp(ast.Name(name), [ast.comprehension(ast.Name(target), over, [])]):
+            return name == target and is_places(run, run.trace.values.get(over, NOTHING))
+    return False
 
 
 def entries(run: Interpreter, listed: New) -> list[Value]:
     """The entries of a list: one by one where it was written out, else what all of them are."""
     out = run.memory.numbered(listed)
     held = run.memory.get((listed, "[]"))
+    if held is None and (listed, "iterable") in run.memory:  # `list(values)`
+        held = run.element(just(listed))
     return out if out and (held is None or join(out).scale == held.scale) else [held] if held is not None else []
 
 

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ddpify.facts.model import NOTHING, Lit, Value
+from ddpify.facts.model import NOTHING, Lit, New, Value
 from ddpify.facts.origins import Origin, without
 from ddpify.placement.shape import ROWS, Base, Shape
 from ddpify.records import replace
@@ -67,10 +67,16 @@ def sorted_rows(run: Interpreter, node: ast.AST, rows: Value) -> Value:
     return replace(found, origins=without(found.origins, "order", "restores"))
 
 
+def numbered(run: Interpreter, node: ast.AST, listed: Value) -> Value:
+    """The numbers of the samples of a batch, sorted by what is asked for each: a list that is an order of them."""
+    return replace(listed, origins=listed.origins | {Origin("order", (node, run.stack, listed.origins))})
+
+
 def put_in_order(rows: Value, index: Value) -> Value | None:
     """`rows[order]`: the rows in another order, or in their own again; None where the index is no order of the samples."""
     order, back = index.of_kind("order"), index.of_kind("restores")
-    if rows.scale != "sample" or rows.objs or index.objs or not (order or back):
+    listed = all(isinstance(o, New) and o.path == "list" for o in index.objs)
+    if rows.scale != "sample" or rows.objs or not listed or not (order or back):
         return None
     origins = rows.origins | without(index.origins, "order", "restores", "ordered") | {Origin("ordered", sort) for sort in order}
     if not back <= rows.of_kind("ordered"):

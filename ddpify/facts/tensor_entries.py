@@ -115,14 +115,20 @@ def _size(run: Interpreter, base: Value, shape: Shape, index: Value, node: ast.S
 def _entry(run: Interpreter, base: Value, index: Value, node: ast.Subscript, origins: frozenset[Origin]) -> Value | None:
     """One of several tensors, or rows in an order that a draw, a loop or the batch tells; None of anything else."""
     unknown = index.scale is None and index.shape is None
-    if unknown:
+    if unknown and not any(isinstance(o, Tup) or getattr(o, "path", "") == "list" for o in index.objs):  # which number rows
         literal = next((o.value for o in index.objs if isinstance(o, Lit)), UNKNOWN) if len(index.objs) == 1 else UNKNOWN
         part = part_of_several(run, base, node if literal is UNKNOWN else literal)
         if part is not None:
             return Value(frozenset(), origins | part.origins, part.scale, part.shape)
     other_sample = index.of_kind("places") and isinstance(node.slice, ast.BinOp)  # `x[i - 1]`, in a loop over the samples
     of_samples = base.shape is None or base.shape.axis == 0  # else the number of a layer or step, before that of the sample
-    if (_is_drawn(base, index) or index.of_kind("index")) and not base.of_kind("forward") and not other_sample and of_samples:
+    beside = bool(index.objs) and bool(index.of_kind(PLACES))  # a list of numbers of this rank's samples
+    if (
+        (_is_drawn(base, index) or (index.of_kind("index") and not beside))
+        and not base.of_kind("forward")
+        and not other_sample
+        and of_samples
+    ):
         return Value(frozenset(), origins, base.scale, base.shape)
     if unknown and index.of_kind("batch") and not index.objs and not other_sample:
         return Value(frozenset(), origins | {Origin("reordered", node)}, base.scale, base.shape)

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 BY_WEIGHT = frozenset(("cross_entropy", "nll_loss", "CrossEntropyLoss", "NLLLoss", "NLLLoss2d"))
 _NONE: Mapping[str, Rule] = {}
 INTO_CELLS = frozenset("index_add index_add_ scatter_add scatter_add_ scatter_reduce scatter_reduce_ index_put index_put_ put_".split())
-ENDS = "[ends]"  # the key of what a `range` goes to
-START = "[start]"  # and of where it starts
+START = "[start]"  # the key of where a `range` starts
 TRANSPOSES = frozenset(("T", "mT", "H", "mH"))
 _MAKES = frozenset(["zeros", "empty", "arange", "linspace", "logspace", "eye", "as_tensor"])
 _LEFT_BEHIND = {  # what a value is no longer of: in the graph, or a parameter whose sizes alone are taken

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 
 from ddpify.facts import library, named, tensor_entries, uniform
 from ddpify.facts.interpret import written
-from ddpify.facts.interpret.known_to_calls import knows_batch
+from ddpify.facts.interpret.known_to_calls import depends, knows_batch
 from ddpify.facts.interpret.literals import is_whole_number, literal, literal_keys
 from ddpify.facts.interpret.operators import by_class
 from ddpify.facts.interpret.state import ELEMENT, UNNAMED, Interpreter
 from ddpify.facts.model import NOTHING, Func, Lit, New, Obj, Part, Tup, Value, join, just
+from ddpify.facts.operands import ENDS
 from ddpify.facts.origins import NONE, Origin, of_kind, without
 from ddpify.facts.record import Kind
-from ddpify.facts.tensors import ENDS
 from ddpify.facts.tree import names_stored, same, walk
 from ddpify.facts.writes import viewed
 from ddpify.placement.shape import PLACES, ROWS
@@ -439,12 +439,17 @@ def depends_on(
             base = base.func if isinstance(base, ast.Call) else base.value
         if not isinstance(base, ast.Name):
             return False
-        if base is not part and not run.lookup(base.id).of_kind("batch"):
+        if base is not part and not _holds_rows(run, run.lookup(base.id)):
             continue  # data, of which the names say which
         given = [s for s in body if isinstance(s, ast.Assign) and any(n.id == base.id for n in names_stored(s))]
         if base.id not in own and not (len(given) == 1 and depends_on(run, given[0].value, own - {base.id}, body, knows)):
             return False
     return True
+
+
+def _holds_rows(run: Interpreter, value: Value) -> bool:
+    """Whether a value is of a batch, or a collection that was filled from one."""
+    return bool(value.of_kind("batch")) or any(o.path in library.COLLECTIONS and depends(run, just(o)) for o in value.instances())
 
 
 def counts(run: Interpreter, node: ast.AST, own: set[str]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from ddpify.facts import library, named, tensor_entries, tensors, uniform
+from ddpify.facts import library, named, operands, tensor_entries, tensors, uniform
 from ddpify.facts.assumed import WHOLE_BATCHES
 from ddpify.facts.interpret.collated import batch_of
 from ddpify.facts.interpret.literals import literal, literal_keys
@@ -308,7 +308,7 @@ def _element_of(run: Interpreter, obj: Obj, over: Value, node: ast.AST | None) -
 def _gone_through(run: Interpreter, obj: New, over: Value, node: ast.AST | None) -> Value | None:
     """What a collection, an iterator or an object with an `__iter__` of its own gives; None where that is not known."""
     if obj.path == "range":
-        place = frozenset((Origin(PLACES, obj),)) if (obj, tensors.ENDS) in run.memory else frozenset()
+        place = frozenset((Origin(PLACES, obj),)) if (obj, operands.ENDS) in run.memory else frozenset()
         return Value(frozenset(), frozenset((Origin("index", node),)) | place | over.origins)
     inner = run.memory.get((obj, "iterable"))
     if obj.path == "enumerate" and inner is not None:

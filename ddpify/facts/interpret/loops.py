@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 
-from ddpify.facts import library, named, orders, tensors
+from ddpify.facts import library, named, operands, orders, tensors
 from ddpify.facts.interpret import filled
 from ddpify.facts.interpret.assignment import depends_on, may_know_more
 from ddpify.facts.interpret.branches import decide
@@ -373,7 +373,7 @@ def per_sample(run: Interpreter, over: Value, numbered: bool = True) -> bool:
             return False
         inner += together
     ranges = (o for o in over.instances() if o.path == "range" and numbered and len(getattr(o.node, "args", ())) < 3)
-    ends = (run.memory.get((o, tensors.ENDS), NOTHING) for o in ranges)
+    ends = (run.memory.get((o, operands.ENDS), NOTHING) for o in ranges)
     return any(per_sample(run, v, numbered) for v in inner) or any(end.scale == "count" for end in ends)
 
 

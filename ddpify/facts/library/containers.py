@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ddpify.facts import orders, tensors
+from ddpify.facts import operands, orders, tensors
 from ddpify.facts.library.flow import mixed, texts_of
 from ddpify.facts.library.paths import COLLECTIONS, DICTS
 from ddpify.facts.library.row import Rule, Use
@@ -137,7 +137,7 @@ def numbers(use: Use) -> Value:
     """`range(...)`: with what its ends depend on."""
     obj, ends = use.instance("range"), use.mixed
     if ends.scale is not None:
-        use.run.memory[obj, tensors.ENDS] = Value(frozenset(), ends.origins, ends.scale)
+        use.run.memory[obj, operands.ENDS] = Value(frozenset(), ends.origins, ends.scale)
     if len(use.args) == 2:
         use.run.memory[obj, tensors.START] = use.args[0]
     return Value(frozenset((obj,)), ends.origins)
@@ -153,6 +153,8 @@ def passed_on(use: Use, path: str = "", values: Value | None = None) -> Value:
 def in_order(use: Use) -> Value:
     """`sorted(values)`: a list; of the rows of a batch, rows in an order that all of them decide."""
     rows = use.argument(0, "iterable")
+    if operands.is_places(use.run, rows):
+        return orders.numbered(use.run, use.node, passed_on(use, "list"))
     found = orders.sorted_rows(use.run, use.node, rows) if rows.scale in ROWS and not rows.objs else None
     return passed_on(use, "list") if found is None else found
 
@@ -301,6 +303,15 @@ def _unknown(use: Use) -> Value:
     return Value(frozenset(), use.mixed.origins)
 
 
+def _moved(use: Use) -> Value:
+    """`values.sort()`, `values.reverse()`: the same elements in another order, which of rows of a batch nobody knows."""
+    target, held = use.event.node.func, use.event.now
+    use.run.memory[use.of, operands.MOVED] = NOTHING
+    if held.scale in ROWS and isinstance(target, ast.Attribute) and isinstance(target.value, (ast.Name, ast.Attribute)):
+        use.run.assign(target.value, Value(held.objs, held.origins, "other"))
+    return _unknown(use)
+
+
 def _of_all(use: Use) -> Value:
     """`count`, `index` and the like: a number that all elements have a part in."""
     asked, owed = _unknown(use), use.event.now.origins | _any_entry(use).origins
@@ -371,6 +382,7 @@ METHODS: dict[str, Rule] = {
     "keys": lambda use: _view(use, _key(use)),
     "values": lambda use: _view(use, _any_entry(use)),
     "items": lambda use: _view(use, just(Tup((_key(use), _any_entry(use))))),
+    **dict.fromkeys(("sort", "reverse", "rotate"), _moved),
     **dict.fromkeys(("get", "popleft", "popitem"), _removed_entry),
     "pop": _popped,
     **dict.fromkeys(("count", "index", "most_common", "total"), _of_all),

@@ -129,7 +129,27 @@ def _looked_up(use: Use) -> Value | None:
     return tensor_entries.item(use.run, rows, key, _as_subscript(node))
 
 
+def _moved(use: Use) -> Value | None:
+    """`rows.reverse()`, `rows.sort(key=...)` of a list of the rows of a batch: nobody knows in which order they are then."""
+    node = use.event.node.func
+    copies = use.name == "sort" and "key" not in use.keywords and "reverse" not in use.keywords  # of a tensor
+    if (
+        copies
+        or use.event.now.scale not in ROWS
+        or not isinstance(node, ast.Attribute)
+        or not isinstance(node.value, (ast.Name, ast.Attribute))
+    ):
+        return None
+    use.run.assign(node.value, Value(frozenset(), use.event.now.origins, "other"))
+    return NOTHING
+
+
 _OF_ANYTHING: dict[str, Rule] = {
+    **dict.fromkeys(("reverse", "sort", "rotate"), _moved),
+    **dict.fromkeys(
+        "append appendleft insert extend remove pop popleft".split(),
+        lambda use: _moved(use) if use.event.now.shape is not None and use.event.now.shape.several is False else None,
+    ),
     "copy_": _copied,
     **dict.fromkeys(("resize_", "resize_as_"), _resized),
     **dict.fromkeys(FILLS, _filled),

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from ddpify.facts import disk, exceptions, library
 from ddpify.facts.collect import TrainedModel
 from ddpify.facts.model import Call, Loop, Part
-from ddpify.facts.tensors import ENDS
+from ddpify.facts.operands import ENDS
 from ddpify.facts.tree import own_statements, walk
 from ddpify.rules.context import Context
 from ddpify.rules.loop import caught
