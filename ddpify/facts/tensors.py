@@ -91,6 +91,12 @@ def uneven(parts: Sequence[Value]) -> bool:
     return False
 
 
+def _is_decided(parts: Sequence[Value]) -> bool:
+    """Whether a rank's rows meet a number that was chosen by its rows: `2.0 if rows.mean() > 0 else 1.0`."""
+    chosen = [d for p in parts if p.scale is None and (d := p.of_kind("decided"))]
+    return bool(chosen) and any(p.scale in ROWS and any(d & p.batches() for d in chosen) for p in parts)
+
+
 def _is_plain(value: Value) -> bool:
     """Whether a value has nothing of a batch, and no dimensions that are known."""
     if value.scale is not None or value.shape is not None:
@@ -198,7 +204,7 @@ def function(
     if name in _QUOTIENTS and _are_of_one_batch(args):
         return Value(frozenset(), without(origins, "batch", "forward", "multiple"))
     operands, named = given(run, args, keywords)
-    if uneven([*args, *keywords.values()]):
+    if uneven([*args, *keywords.values()]) or _is_decided(args):
         return Value(frozenset(), origins, "other")
     if name in ("view", "reshape"):
         sizes = args[1:]

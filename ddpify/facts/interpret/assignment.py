@@ -155,16 +155,24 @@ def _into_entry(run: Interpreter, target: ast.Subscript, value: Value) -> None:
         origins = without(origins, "whole")
     if combine(run, of, receiver, value) or written.write(run, target, value):
         return
-    _has_from_here_on(run, of, origins, index)
+    _has_from_here_on(run, of, origins, index, value)
 
 
-def _has_from_here_on(run: Interpreter, of: ast.expr, origins: frozenset[Origin], index: Value) -> None:
+def _has_from_here_on(run: Interpreter, of: ast.expr, origins: frozenset[Origin], index: Value, value: Value) -> None:
     """Let a tensor be made of what one of its entries was computed from, too."""
     receiver = run.expression(of)
     shape = receiver.shape and receiver.shape._replace(uniform=False)  # entries of a constant may differ from here on
     if not receiver.objs and origins and isinstance(of, (ast.Name, ast.Attribute)):
         other = isinstance(of, ast.Name) and receiver.scale == "sample" and _is_of_other_samples(run, index)
+        other = other or (isinstance(of, ast.Name) and receiver.scale is None and _is_of_all(index, value))
         written.hold(run, of, Value(receiver.objs, receiver.origins | origins, "other" if other else receiver.scale, shape))
+
+
+def _is_of_all(index: Value, value: Value) -> bool:
+    """Whether an entry, or which of them is written, is told by a batch as a whole, or by whichever of its samples."""
+    counts = index.of_kind("index") or index.of_kind(PLACES)
+    by_batch = index.scale is not None and bool(index.batches())
+    return by_batch or (not counts and value.scale not in (None, *ROWS) and bool(value.batches()))
 
 
 def entry_changed(run: Interpreter, entry: ast.Subscript, result: Value) -> None:
@@ -175,7 +183,7 @@ def entry_changed(run: Interpreter, entry: ast.Subscript, result: Value) -> None
     held, index = run.expression(of), run.expression(entry.slice)
     for obj in held.objs:
         _under_keys(run, obj, index, result, entry.slice, len(held.objs) == 1)
-    _has_from_here_on(run, of, result.origins, index)
+    _has_from_here_on(run, of, result.origins, index, result)
 
 
 def _under_keys(run: Interpreter, obj: Obj, index: Value, value: Value, at: ast.expr, alone: bool) -> None:
@@ -428,7 +436,7 @@ def depends_on(
     own = own | {n.id for c in walk(node) if isinstance(c, ast.comprehension) for n in names_stored(c.target)}
     if counts(run, node, own):
         return False
-    for part in _without_numbered(node, own):
+    for part in _without_numbered(run, node, own):
         value = run.lookup(part.id) if isinstance(part, ast.Name) else run.trace.values.get(part, NOTHING)
         if isinstance(part, ast.Call) and knows is not None and knows(run, part):
             return False
@@ -461,17 +469,22 @@ def counts(run: Interpreter, node: ast.AST, own: set[str]) -> bool:
     return any(v.of_kind(PLACES) and v.scale is None and not v.objs for v in (run.lookup(n.id) for n in read))
 
 
-def _without_numbered(node: ast.AST, own: set[str]) -> Iterator[ast.expr]:
+def _without_numbered(run: Interpreter, node: ast.AST, own: set[str]) -> Iterator[ast.expr]:
     """An expression and what it is made of, but for entries of tensors that some names number: `x[i]`, `x[i, :4]`."""
     if isinstance(node, ast.Subscript):
         first = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
-        if isinstance(first, ast.Name) and first.id in own and isinstance(node.value, ast.Name):
-            yield from (part for entry in ast.iter_child_nodes(node.slice) for part in _without_numbered(entry, own))
+        if isinstance(first, ast.Name) and first.id in own and isinstance(node.value, ast.Name) and _numbers(run, first, node.value):
+            yield from (part for entry in ast.iter_child_nodes(node.slice) for part in _without_numbered(run, entry, own))
             return
     if isinstance(node, ast.expr):
         yield node
     for child in ast.iter_child_nodes(node):
-        yield from _without_numbered(child, own)
+        yield from _without_numbered(run, child, own)
+
+
+def _numbers(run: Interpreter, name: ast.Name, of: ast.Name) -> bool:
+    """Whether a name is the number of a sample among rows of the batch, or stands for an entry of what the batch has no part in."""
+    return bool(run.lookup(name.id).of_kind(PLACES)) or not _holds_rows(run, run.lookup(of.id))
 
 
 def execute_delete(run: Interpreter, node: ast.Delete) -> bool:

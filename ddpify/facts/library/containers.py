@@ -77,11 +77,20 @@ def default_dict(use: Use) -> Value:
 
 def tally(use: Use) -> Value:
     """`Counter(values)`: numbers of what the rows of a batch are."""
-    result, owed = dictionary(use), use.mixed.origins.union(*(use.run.element(a).origins for a in use.args))
-    for obj in result.objs:
-        if any(o.kind == "batch" for o in owed):
-            use.run.set_attribute(obj, "[]", Value(frozenset(), owed, "other"), False)
-    return result
+    owed = use.mixed.origins.union(*(use.run.element(a).origins for a in use.args))
+    if not any(o.kind == "batch" for o in owed):
+        return dictionary(use)
+    obj = use.instance()
+    for key in ("[]", "[?]"):
+        use.run.set_attribute(obj, key, Value(frozenset(), owed, "other"), False)
+    return just(obj)
+
+
+def by_keys(use: Use) -> Value:
+    """`dict.fromkeys(values, value)`: of the rows of a batch, an entry for each that is not there before."""
+    obj, keys = use.instance("dict"), use.run.element(use.argument(0))
+    use.run.set_attribute(obj, "[]", use.argument(1), False)
+    return Value(frozenset((obj,)), keys.origins, "other" if keys.batches() else None)
 
 
 def unordered(use: Use) -> Value:
@@ -180,6 +189,20 @@ def listed(use: Use) -> Value:
     return just(empty)
 
 
+def beside(use: Use) -> Value | None:
+    """`itertools.combinations(values, 2)`, `product(rows, rows)`: of the samples of a batch, some beside others; None of anything else."""
+    given = [*use.args, *map(use.run.element, use.args)]
+    if not any(v.batches() for v in given):
+        return None
+    return passed_on(use, "", Value(frozenset(), origins_of(given), "other"))
+
+
+def of_all(use: Use) -> Value | None:
+    """`hash(values)`, `heapq.nsmallest(1, values)`: what all of the samples of a batch have a part in; None of anything else."""
+    owed = use.mixed.origins.union(*(use.run.element(a).origins for a in use.args))
+    return Value(frozenset(), owed, "other") if any(o.kind == "batch" for o in owed) else None
+
+
 def chained(use: Use, elements: bool = False) -> Value:
     """`itertools.chain(first, second)`, `itertools.chain.from_iterable(values)`."""
     obj, parts = use.instance(), [use.run.element(a) for a in use.args] if elements else use.args
@@ -198,6 +221,8 @@ def following(use: Use) -> Value:
     own = [o for o in values.instances() if o.cls is not None]
     given = [v for o in own if (v := run.invoke_named(o, "__next__", use.node)) is not None]
     rest = Value(values.objs - frozenset(own), values.origins, values.scale, values.shape)
+    if not given and values.objs and values.scale in ROWS:  # of what was computed of each sample, the first
+        return Value(frozenset(), run.element(values).origins | values.origins, "other")
     return join([*given, run.element(rest)]) if given and rest.objs else join(given) if given else run.element(values)
 
 

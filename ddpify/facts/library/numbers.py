@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ddpify.facts import tensors
 from ddpify.facts.library.containers import SIZE
 from ddpify.facts.library.flow import agreed, without_graph
-from ddpify.facts.library.paths import COLLECTIONS, PARTS
+from ddpify.facts.library.paths import COLLECTIONS, DICTS, PARTS
 from ddpify.facts.library.row import Use
 from ddpify.facts.model import NOTHING, Lit, Loop, New, Obj, Part, Tup, Value, just, origins_of
 from ddpify.facts.origins import Origin, only, without
@@ -83,7 +83,7 @@ def added_up(use: Use) -> Value:
         for item in listed[1:]:
             total = use.run.binary(ast.Add(), total, item, use.node)
         return Value(frozenset(), origins, total.scale, total.shape)
-    one_entry_a_sample = values.scale == "sample" != element.scale and bool(values.objs)
+    one_entry_a_sample = values.scale in ROWS and element.scale not in ROWS and bool(values.objs)
     return Value(frozenset(), origins, "sum" if one_entry_a_sample else element.scale, element.shape)
 
 
@@ -117,10 +117,18 @@ def length(use: Use) -> Value:
         return Value(frozenset(), lengths | without(origins, "batch", "kept"))
     if value.scale == "chosen" or (value.scale == "sample" and value.objs and value.of_kind("decided")):  # some of the samples
         return Value(frozenset(), origins | lengths | ({Origin("rows")} if value.scale == "chosen" and not value.objs else set()), "sum")
-    if value.scale == "other" and not value.objs:
-        return Value(frozenset(), origins, "other")
+    if (value.scale == "other" and not value.objs) or any(_is_distinct(use, o, value) for o in value.instances()):
+        return Value(frozenset(), origins | origins_of(map(use.run.element, map(just, value.instances()))), "other")
     one_row_each = bool(value.objs) and (value.shape is None or value.shape.base not in value.objs)  # entries are rows, not one row
     return Value(frozenset(), origins | lengths, "count" if value.scale == "sample" and not one_row_each else None)
+
+
+def _is_distinct(use: Use, obj: New, value: Value) -> bool:
+    """Whether something is a set of what the rows of a batch are, or a dict with them as its keys: of equal ones, there is one."""
+    if obj.path == "set":
+        return bool(use.run.element(just(obj)).batches())
+    filled = value.scale == "other" or (value.scale == "sample" and value.shape is not None and value.shape.base is obj)
+    return filled and obj.path in DICTS
 
 
 def _within(size: Value, loops: Sequence[Loop]) -> bool:

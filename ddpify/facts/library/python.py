@@ -24,6 +24,7 @@ def _environment(use: Use) -> Value | None:
 
 _ASKED_OR_SHOWN = "isinstance hasattr callable issubclass type id print".split()
 _COMBINED = "divmod input repr format dir locals chr ord".split()
+_BESIDE = "combinations combinations_with_replacement permutations product pairwise groupby accumulate zip_longest".split()
 _CURVED = ("pow", *(f"math.{name}" for name in "log log2 log10 log1p exp expm1 sqrt pow tanh sin cos".split()))
 _COMPUTED = "math os time json sys re shutil pathlib copy string glob itertools operator datetime".split()
 _CLOCKS = """
@@ -45,6 +46,7 @@ ROWS: dict[str, Rule] = {
     "min": partial(numbers.extreme, scale="smallest"),
     # containers, and what goes through them
     **dict.fromkeys(("dict", "collections.OrderedDict"), containers.dictionary),
+    "dict.fromkeys": containers.by_keys,
     "collections.defaultdict": containers.default_dict,
     "collections.Counter": containers.tally,
     **dict.fromkeys(("set", "frozenset"), containers.unordered),
@@ -52,6 +54,8 @@ ROWS: dict[str, Rule] = {
     "sorted": containers.in_order,
     **dict.fromkeys(("iter", "itertools.cycle"), containers.passed_on),
     **dict.fromkeys(("reversed", "itertools.islice"), containers.some),
+    **{f"itertools.{name}": containers.beside for name in _BESIDE},
+    **dict.fromkeys(("hash", "heapq", "bisect", "statistics"), containers.of_all),
     "itertools.chain": containers.chained,
     "itertools.chain.from_iterable": partial(containers.chained, elements=True),
     "enumerate": containers.counted,
