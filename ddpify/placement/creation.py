@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from ddpify.placement.shape import CHOSEN, MISSING, NO_CLAIM, UNKNOWN, Result, Shape, Use
+from ddpify.placement.shape import CHOSEN, MISSING, NO_CLAIM, ROWS, UNKNOWN, Result, Shape, Use
 from ddpify.placement.transfer import kept, of_constants
 
 
 def of_data(use: Use) -> Result:
     """`tensor(data)`: the data; of a constant, a tensor of dimensions that are not known."""
     x = use.get(0)
+    scales = {item.scale for item in x.items or ()}
+    if x.scale is None and scales - {None} and scales.isdisjoint(ROWS):  # numbers that a batch as a whole has a part in
+        return Result(scales.pop()) if len(scales) == 1 else NO_CLAIM
     same = kept(use.over(x))
     known = same.scale is not None or same.shape is not None or x.literal is not UNKNOWN
     return same if known else Result(None, Shape(UNKNOWN))

@@ -440,7 +440,7 @@ def depends_on(
         value = run.lookup(part.id) if isinstance(part, ast.Name) else run.trace.values.get(part, NOTHING)
         if isinstance(part, ast.Call) and knows is not None and knows(run, part):
             return False
-        if not value.of_kind("batch") or not isinstance(part, (ast.Name, ast.Attribute, ast.Subscript)):
+        if not isinstance(part, (ast.Name, ast.Attribute, ast.Subscript)) or not _holds_rows(run, value):
             continue
         base: ast.expr = part
         while isinstance(base, (ast.Attribute, ast.Subscript, ast.Call)):
@@ -450,7 +450,8 @@ def depends_on(
         if base is not part and not _holds_rows(run, run.lookup(base.id)):
             continue  # data, of which the names say which
         given = [s for s in body if isinstance(s, ast.Assign) and any(n.id == base.id for n in names_stored(s))]
-        if base.id not in own and not (len(given) == 1 and depends_on(run, given[0].value, own - {base.id}, body, knows)):
+        others = [s for s in body if s not in given]  # what a name held in the pass before is of another sample
+        if base.id not in own and not (len(given) == 1 and depends_on(run, given[0].value, own - {base.id}, others, knows)):
             return False
     return True
 

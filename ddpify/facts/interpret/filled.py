@@ -15,7 +15,7 @@ from ddpify.facts.interpret.state import ELEMENT, Interpreter
 from ddpify.facts.model import NOTHING, Loop, New, Value
 from ddpify.facts.origins import only, without
 from ddpify.facts.tree import names_stored, walk
-from ddpify.placement.shape import Shape
+from ddpify.placement.shape import PLACES, Shape
 
 _CHANGING = frozenset("append extend insert pop remove clear sort reverse".split())
 _ENDS = (ast.Break, ast.Continue, ast.Return, ast.Raise, ast.Yield, ast.YieldFrom, ast.Try, ast.Global, ast.Nonlocal)
@@ -168,6 +168,8 @@ class _Passes:
         if not (isinstance(first, ast.Name) and first.id in self.targets and isinstance(node.value, ast.Name)):
             return False
         rows = self.rows.get(node.value.id) or self.run.lookup(node.value.id)
+        if not self.run.lookup(first.id).of_kind(PLACES):
+            return False
         return rows.scale == "sample" and not any(map(rows.of_kind, ("parts", "joined", "reordered", "steps")))
 
     def _is_of(self, node: ast.AST, own: set[str]) -> bool:
