@@ -1330,3 +1330,66 @@ SCRIPTS |= {
         "stacked by torch": "rows, kinds = torch.utils.data.default_collate(batch)\n    rows = rows + rows.flip(0)",
     }.items()
 }
+
+_LISTED = """
+import collections
+import heapq
+import itertools
+from itertools import combinations as pairs
+
+loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+net = nn.Linear(8, 2)
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(3):
+    for rows, kinds in loader:
+        n, numbers = len(rows), kinds.tolist()
+        {statements}
+        loss = F.cross_entropy(net(rows + 0.5 * other), kinds)
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+"""
+_SORTED = "order = sorted(range(n), key=lambda i: float(rows[i].sum()))"
+SCRIPTS |= {
+    f"rows beside what a batch as a whole tells, {title}": Script(_LISTED.format(statements=statements.replace("\n", "\n        ")))
+    for title, statements in {
+        "by numbers that are sorted": f"{_SORTED}\nother = rows[order]",
+        "by numbers sorted in place": "order = list(range(n))\norder.sort(key=lambda i: float(rows[i].sum()))\nother = rows[order]",
+        "by numbers from behind": "order = list(range(n))\norder.reverse()\nother = rows[order]",
+        "by the numbers after theirs": "order = [(i + 1) % n for i in range(n)]\nother = rows[order]",
+        "by even numbers first": "order = list(range(0, n, 2)) + list(range(1, n, 2))\nother = rows[order]",
+        "by numbers in pairs": "order = [i for _, i in sorted(zip(rows[:, 0].tolist(), range(n)))]\nother = rows[order]",
+        "as a list from behind": "listed = list(rows)\nlisted.reverse()\nother = torch.stack(listed)",
+        "as a deque that is turned": "turned = collections.deque(rows)\nturned.rotate(1)\nother = torch.stack(list(turned))",
+        "by a function of their numbers": "other = torch.stack(list(map(lambda i: rows[n - 1 - i], range(n))))",
+        "of the first of their kind": (
+            "first = {}\nfor row, kind in zip(rows, numbers):\n    first.setdefault(kind, []).append(row)\n"
+            "other = torch.stack([first[kind][0] for kind in numbers])"
+        ),
+        "at the place that their kind says": "other = rows.clone()\nfor i, kind in enumerate(numbers):\n    other[i] = rows[kind]",
+        "divided by how many are of their kind": (
+            "many = collections.Counter(numbers)\nother = torch.stack([row / many[int(kind)] for row, kind in zip(rows, kinds)])"
+        ),
+        "divided by how many kinds there are": "other = rows / len(set(numbers))",
+        "divided by how many are of a kind": "other = rows / (1 + sum(1 for kind in numbers if kind == 1))",
+        "with what each pair has in common": "other = rows * sum((rows[i] * rows[j]).mean() for i, j in pairs(range(n), 2))",
+        "added to the least": "other = rows + heapq.nsmallest(1, rows[:, 0].tolist())[0]",
+        "added to the place of a first": "other = rows + next((i for i, kind in enumerate(numbers) if kind == 1), 0)",
+        "added to the sums so far": "other = rows + torch.tensor(list(itertools.accumulate(rows[:, 0].tolist())))[:, None]",
+        "times a number that they choose": "scale = 1.0\nif rows.mean() > 0:\n    scale = 2.0\nother = rows * scale",
+        "times entries that are written": "written = torch.zeros(2)\nwritten[0] = rows.mean()\nother = rows * written.sum()",
+        "times entries that are counted up": "many = torch.zeros(2)\nfor k in numbers:\n    many[k] += 1\nother = rows / (1 + many[0])",
+        "with what is left of those before": (
+            "left, kept = torch.zeros(8), []\nfor row in rows:\n    left = 0.5 * left + 0.5 * row\n    kept.append(left)\n"
+            "other = torch.stack(kept)"
+        ),
+    }.items()
+}
+SCRIPTS |= {
+    f"rows that are all put in one order, {title}": Script(_LISTED.replace("{statements}", statements.replace("\n", "\n        ")))
+    for title, statements in {
+        "sorted by numbers of their own": f"{_SORTED}\nrows, kinds = rows[order], kinds[order]\nother = rows.flip(1)",
+        "the last first": "order = torch.argsort(rows[:, 0]).flip(0)\nrows, kinds = rows[order], kinds[order]\nother = rows.flip(1)",
+        "in the order that they have": "order = [i for i in range(n)]\nother = rows[order]",
+    }.items()
+}
