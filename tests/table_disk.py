@@ -881,6 +881,8 @@ SCRIPTS |= {
         ("with one beside it", 'folder, other = base / Path(f"a{time.time_ns()}"), base / "b"\nfor f in (folder, other):\n    f.mkdir()'),
         ("above a file's", 'folder = Path(f"runs/net-{time.time_ns()}/log.txt").parent\nfolder.mkdir()'),
         ("by how many there are", 'folder = base / f"net-{len(list(base.iterdir()))}"\nfolder.mkdir()'),
+        ("by how many are counted", 'folder = base / f"net-{sum(1 for name in os.listdir(base))}"\nfolder.mkdir()'),
+        ("by how many are folders", 'folder = base / f"net-{sum(1 for f in base.iterdir() if f.is_dir())}"\nfolder.mkdir()'),
         ("by how many match", 'folder = base / f"net-{len(sorted(base.glob(chr(42))))}"\nfolder.mkdir()'),
     )
 }
