@@ -853,3 +853,36 @@ SCRIPTS["rows that are drawn for each epoch of what is downloaded then"] = Scrip
     files={"pairs.py": PAIRS},
     stand_ins=TORCHVISION,
 )
+
+
+_NAMED_ANEW = """
+import time
+from pathlib import Path
+
+torch.manual_seed(0)
+base = Path("runs")
+base.mkdir(exist_ok=True)
+{named}
+model = nn.Linear(8, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(3):
+    for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=False):
+        loss = F.cross_entropy(model(rows), kinds)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    torch.save(model.state_dict(), folder / f"{{epoch}}.pt")
+print("folders", len(os.listdir("runs")))
+"""
+SCRIPTS |= {
+    f"a folder of paths that is made anew, {title}": Script(_NAMED_ANEW.format(named=named), same=("folders",))
+    for title, named in (
+        ("named by the clock", 'folder = base / Path(f"net-{time.time_ns()}")\nfolder.mkdir()'),
+        ("with one beside it", 'folder, other = base / Path(f"a{time.time_ns()}"), base / "b"\nfor f in (folder, other):\n    f.mkdir()'),
+        ("above a file's", 'folder = Path(f"runs/net-{time.time_ns()}/log.txt").parent\nfolder.mkdir()'),
+        ("by how many there are", 'folder = base / f"net-{len(list(base.iterdir()))}"\nfolder.mkdir()'),
+        ("by how many are counted", 'folder = base / f"net-{sum(1 for name in os.listdir(base))}"\nfolder.mkdir()'),
+        ("by how many are folders", 'folder = base / f"net-{sum(1 for f in base.iterdir() if f.is_dir())}"\nfolder.mkdir()'),
+        ("by how many match", 'folder = base / f"net-{len(sorted(base.glob(chr(42))))}"\nfolder.mkdir()'),
+    )
+}

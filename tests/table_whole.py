@@ -843,3 +843,47 @@ SCRIPTS |= {
         ),
     )
 }
+
+_LONGEST = """
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.coder, self.recurrence = nn.Linear(1, 4), nn.GRU(4, 5, batch_first=True)
+
+    def forward(self, rows, lengths):
+        packed = pack_padded_sequence(self.coder(rows[:, :, None]), lengths, batch_first=True)
+        out, counts = pad_packed_sequence(self.recurrence(packed)[0], batch_first=True{told})
+        return {given}, counts
+
+
+def sorted_rows(samples):
+    samples.sort(key=lambda s: s[1], reverse=True)
+    return torch.stack([s[0] for s in samples]), [int(s[1]) for s in samples]
+
+
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+data = TensorDataset(x, torch.tensor([2 + 7 * i % 6 for i in range(44)]))
+for epoch in range(3):
+    for rows, lengths in DataLoader(data, batch_size=4, shuffle=False, collate_fn=sorted_rows):
+        out, counts = model(rows, lengths)
+        pooled = {pooled}
+        loss = (pooled @ pooled.t()).logsumexp(1).sum() / 4
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+SCRIPTS |= {
+    f"sequences that are unpacked in a network, {title}": Script(_LONGEST.format(given=given, told=length, pooled=pooled), told=told)
+    for title, given, length, pooled, told in (
+        ("as long as the longest of them", "out", "", "out.sum(1)", ("DDP402",)),
+        ("as long as the longest, after a layer", "torch.tanh(out)", "", "out.sum(1)", ("DDP402",)),
+        ("one number for each place", "out.matmul(torch.ones(5, 1)).squeeze(-1)", "", "out.sum(1)[:, None]", ("DDP402",)),
+        ("to a length that is told", "out", ", total_length=rows.size(1)", "out.sum(1)", ()),
+        ("and added up", "out.sum(1)", "", "out", ()),
+        ("and cut to their last", "out[torch.arange(len(counts)), counts - 1]", "", "out", ()),
+    )
+}

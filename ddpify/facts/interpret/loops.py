@@ -260,6 +260,7 @@ def evaluate_comprehension(run: Interpreter, node: ast.ListComp | ast.SetComp | 
     for generator in node.generators:
         over = run.expression(generator.iter)
         element = run.element(over, node)
+        chosen |= only(over.origins, "listing")  # as many entries as there are files
         some = some or (samples and bool(over.of_kind("batch")))  # as many entries of each sample as it has itself
         if per_sample(run, over, numbered=False):  # as many entries as there are samples
             samples = True

@@ -133,7 +133,7 @@ OF_PATHS: dict[str, Kind] = {
     "mkdir": "make",
     "unlink": "remove",
     **dict.fromkeys(("exists", "is_file", "is_dir", "is_symlink"), "look"),
-    "iterdir": "list",
+    **dict.fromkeys(("iterdir", "glob", "rglob"), "list"),
 }
 MOVING = frozenset(("rename", "replace", "rmdir"))  # of a path; a text has `replace`, too
 # of a table, a figure, a map, a clip; `RENDERED` ones give a text where they are given no path

@@ -51,6 +51,12 @@ def uncalled(use: Use) -> Value:
     return Value(frozenset((obj,)), kept, given.scale if followed else None)  # a function of what is not known is not, either
 
 
+def path(use: Use) -> Value:
+    """A path, which has all that its text was made from: the time and what was drawn, too."""
+    made = uncalled(use)
+    return Value(made.objs, use.mixed.origins, made.scale)
+
+
 def called_later(use: Use) -> Value:
     """An object that calls the functions it is given at a moment of its own, which may differ between processes."""
     saved = use.run.deciding

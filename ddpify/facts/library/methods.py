@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ddpify.facts import named, tensors
 from ddpify.facts.library import containers, flow, modes, paths, torch_geometric
 from ddpify.facts.library.constructors import construct
-from ddpify.facts.library.generic import call_arguments
+from ddpify.facts.library.generic import call_arguments, listing
 from ddpify.facts.library.row import Rule, Use, row_of
 from ddpify.facts.library.tensor_methods import REPEATING, call_tensor
 from ddpify.facts.library.torch import drawn_of_size
@@ -245,7 +245,7 @@ _OF_CLASS: dict[str, Mapping[str, Rule]] = {
     **{scaler: {"scale": _scaled} for scaler in paths.SCALERS},
     "torch.Generator": {"manual_seed": _itself},
     "sqlite3.connect": dict.fromkeys(("cursor", "__enter__"), lambda use: just(use.of)),
-    "pathlib.Path": {"open": lambda use: just(use.instance("open"))},
+    "pathlib.Path": {"open": lambda use: just(use.instance("open")), **dict.fromkeys(("iterdir", "glob", "rglob"), listing)},
     paths.PARAMETER: {"": _of_parameter},
     **{f"{package}.ArgumentParser": _PARSER for package in ("argparse", "configargparse", "jsonargparse", "simple_parsing")},
     "transformers.HfArgumentParser": _PARSER,

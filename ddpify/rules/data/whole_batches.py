@@ -39,7 +39,7 @@ from ddpify.rules.data import sizes
 from ddpify.rules.data.loader import read_in_parts, trains_where
 from ddpify.rules.data.loader_factory import Condition
 from ddpify.rules.data.sampler import IN_THREADS
-from ddpify.rules.loop.coupled_losses import loss_in
+from ddpify.rules.loop.coupled_losses import fills_up_rows, loss_in
 from ddpify.rules.loop.loss_terms import plain_terms
 from ddpify.rules.model.batch_norm import may_hold_batch_norm
 
@@ -95,6 +95,7 @@ _READ = {
 }
 _SIDE_BY_SIDE = frozenset(("zip", "enumerate", "range"))
 _RUN = "each rank runs the model on its own rows of the batch, and gets all ranks' rows of the outputs"
+_FILLED = f"{_RUN}: filled up to the longest of its own, so that what the model makes of padding, without a mask, differs"
 
 
 def assumed(context: Context, found: Iterable[Change | Finding]) -> AssumedEdits | None:
@@ -154,7 +155,7 @@ def _needs_all_rows(context: Context) -> bool:
 def _may_be_some(context: Context, forward: ast.Call, forwards: Collection[ast.AST], given: bool) -> list[ast.expr]:
     """The arguments of a forward that may be some of their rows; `given`: where all ranks have made some alike, there is nothing else."""
     run = context.facts.after
-    if _combines(run, forward) or _judges(run, forward, forwards) or not context.facts.may_edit(forward):
+    if _combines(run, forward) or _judges(run, forward, forwards) or _are_as_long(run, forward) or not context.facts.may_edit(forward):
         return []
     rows = _rows(context, forward)
     beside = [a for a in arguments(forward) if a not in rows] if given else []
@@ -274,6 +275,20 @@ def _combines(run: Run, forward: ast.Call) -> bool:
     return not run.value(forward).of_kind("coupled") <= frozenset[object]().union(
         *(v.of_kind("coupled") for v in given)
     ) and not orders.differ(given)
+
+
+def _are_as_long(run: Run, forward: ast.Call) -> bool:
+    """Whether a forward may give rows that are as long as the longest of those it is given: ranks could not gather theirs."""
+    filled = [v for c in _filling(run, forward) for v in _held(run, c.result) or [c.result]]
+    dims = max((v.shape.ndim or 0 for v in filled if v.shape is not None), default=0)
+    made = run.value(forward)
+    shapes = [v.shape for v in _held(run, made) or [made] if is_rows(v)]
+    return bool(filled) and any(shape is None or shape.ndim is None or shape.ndim >= dims for shape in shapes)
+
+
+def _filling(run: Run, forward: ast.Call) -> list[Call]:
+    """The calls in a forward that fill rows up to the longest of them."""
+    return [c for c in run.trace.calls if forward in c.stack and fills_up_rows(c)]
 
 
 def _as_many(run: Run, given: Value, made: Value) -> bool:
@@ -430,6 +445,8 @@ def _in_parts(context: Context, node: ast.Call) -> Change:
         code = f"if not {model}.training:\n    {names['start_alike']}({model}.buffers())  # batch norm's statistics"
         edits.append(InsertBefore(context.tree.statement(node), code))
         needs = (*needs, "start_alike")
+    if _filling(context.facts.after, node):
+        return Change(CODE, _FILLED, context.tree.shown, node, tuple(edits), level=Safety.NOTE, needs=needs)
     return Change(CODE, _RUN, context.tree.shown, node, tuple(edits), needs=needs)
 
 
