@@ -88,9 +88,9 @@ def binary(run: Interpreter, op: ast.operator, left: Value, right: Value, node: 
         scale = left.scale
     if scale in ("mean", "sum", "count", "total", *EXTREMES) and any(v.scale is None and v.of_kind("decided") for v in (left, right)):
         scale = "other"  # a number chosen by a rank's own batch
-    if scale in ("sum", "count", "total") and scale in (left.scale, right.scale) and isinstance(op, (ast.Add, ast.Sub)):
-        constant = left if left.scale is None else right
-        if constant.scale is None and not _is_negligible(constant):
+    if scale in ("sum", "count", "total") and isinstance(op, (ast.Add, ast.Sub)):
+        constant, number = (left, right) if left.scale is None else (right, left)
+        if not number.of_kind("last") and constant.scale is None and not _is_negligible(constant):
             origins |= {Origin("offset")}  # a total and something more, which totals over ranks would count several times
         if scale == "sum" and constant.scale is None and _of_all(run, constant):
             scale = "other"  # a total and a term that is the same on every rank: no one factor fits
