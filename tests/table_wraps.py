@@ -2385,7 +2385,7 @@ SCRIPTS["models that a function trains one after another, the last made in its c
     with torch.no_grad():
         guessed = teacher(x).argmax(1)
     student = fit(nn.Linear(8, 2), TensorDataset(x, guessed))
-    print("norm", student.weight.norm().item())
+    print("norm", round(student.weight.norm().item(), 5))
 """,
     same=("norm",),
 )

@@ -111,7 +111,11 @@ def _cut_by_hand(context: Context, loss: Value) -> bool:
         entries = node.slice.elts if isinstance(node.slice, ast.Tuple) else []
         cuts = [e.upper for e in entries[1:] if isinstance(e, ast.Slice) and e.upper is not None]
         every = bool(entries) and isinstance(entries[0], ast.Slice) and entries[0].upper is None
-        if every and run.value(node).batches() & loss.of_kind("batch") and any(context.from_sharded_data(run.value(e)) for e in cuts):
+        if (
+            every
+            and run.value(node).batches() & loss.of_kind("batch")
+            and any(run.value(e).scale and context.from_sharded_data(run.value(e)) for e in cuts)
+        ):
             return True
     return False
 
