@@ -1331,6 +1331,15 @@ OUTPUT = {
 }
 
 LOOPS = {
+    "samples that meet in a collate function": whole(
+        HEAD
+        + "\n\ndef collate(batch):\n"
+        + "    x, y = torch.stack([s[0] for s in batch]), torch.stack([s[1] for s in batch])\n"
+        + "    x = x - x.mean(0)\n"
+        + "    return x, y\n\n\n"
+        + SET_UP.replace("shuffle=True", "shuffle=True, collate_fn=collate")
+        + LOOP
+    ),
     "parts of a batch in a module": whole(
         WITH_ENGINE,
         {
@@ -1776,6 +1785,7 @@ EXAMPLES: dict[str, Shown] = {**PRECISION, **PROCESSES, **COMMENTS, **DATA, **OU
 
 # the scripts of the tables that show further messages
 FROM_TABLES = (
+    "sequences that are unpacked in a network, and added up",
     "counts in an object that adds them up over the ranks itself, which begin with the first batch",
     "a DataParallel of the script's own that gathers in its own way",
     "a penalty on slopes of a critic with batch norm",
