@@ -169,7 +169,7 @@ def _has_from_here_on(run: Interpreter, of: ast.expr, origins: frozenset[Origin]
 
 
 def _is_of_all(index: Value, value: Value) -> bool:
-    """Whether an entry, or which of them is written, is told by a batch as a whole, or by whichever of its samples."""
+    """Whether an entry, or which of them is written, comes from a batch as a whole, or from whichever of its samples."""
     counts = index.of_kind("index") or index.of_kind(PLACES)
     by_batch = index.scale is not None and bool(index.batches())
     return by_batch or (not counts and value.scale not in (None, *ROWS) and bool(value.batches()))
@@ -458,7 +458,9 @@ def depends_on(
 
 def _holds_rows(run: Interpreter, value: Value) -> bool:
     """Whether a value is of a batch, or a collection that was filled from one."""
-    return bool(value.of_kind("batch")) or any(o.path in library.COLLECTIONS and depends(run, just(o)) for o in value.instances())
+    return bool(value.of_kind("batch")) or any(
+        o.path in library.COLLECTIONS and depends(run, just(o), whole=False) for o in value.instances()
+    )
 
 
 def counts(run: Interpreter, node: ast.AST, own: set[str]) -> bool:

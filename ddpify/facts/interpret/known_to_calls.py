@@ -26,14 +26,14 @@ def knows_batch(run: Interpreter, func: Value) -> bool:
     return False
 
 
-def depends(run: Interpreter, value: Value, depth: int = 0) -> bool:
-    """Whether a value, or what it holds, is computed from a batch."""
-    if value.of_kind("batch") or value.of_kind("whole"):
+def depends(run: Interpreter, value: Value, depth: int = 0, whole: bool = True) -> bool:
+    """Whether a value, or what it holds, is computed from a batch; `whole`: or from all ranks' rows of one."""
+    if value.of_kind("batch") or (whole and value.of_kind("whole")):
         return True
     inner: list[Value] = []
     for obj in value.objs if depth < _NESTED else ():
         inner += obj.entries if isinstance(obj, Tup) else _held(run, obj)
-    return any(depends(run, v, depth + 1) for v in inner)
+    return any(depends(run, v, depth + 1, whole) for v in inner)
 
 
 def _held(run: Interpreter, obj: Obj) -> list[Value]:
