@@ -37,7 +37,7 @@ def averages_over_padding(context: Context, loss: Value, node: ast.Call) -> bool
         return True
     if losses and losses <= _OF_SAMPLES:
         return False
-    if any(c.result.scale == "mean" and own_length(context, c) is not None for c in context.facts.after.trace.calls):
+    if losses and any(c.result.scale == "mean" and own_length(context, c) is not None for c in context.facts.after.trace.calls):
         return True  # one average for each place of the longest sample
     start = node.func.value if isinstance(node.func, ast.Attribute) else node.args[0] if node.args else None
     if start is not None and all(rows is not None and _by_own_count(context, rows) for rows in _averaged(context, start)):
