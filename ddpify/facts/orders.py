@@ -67,6 +67,14 @@ def sorted_rows(run: Interpreter, node: ast.AST, rows: Value) -> Value:
     return replace(found, origins=without(found.origins, "order", "restores"))
 
 
+def lost(run: Interpreter, method: ast.expr, held: Value) -> bool:
+    """Let a list of the rows of a batch be in nobody knows which order, as `rows.reverse()` leaves it; False where it is none."""
+    if held.scale not in ROWS or not isinstance(method, ast.Attribute) or not isinstance(method.value, (ast.Name, ast.Attribute)):
+        return False
+    run.assign(method.value, Value(held.objs, held.origins, "other"))
+    return True
+
+
 def numbered(run: Interpreter, node: ast.AST, listed: Value) -> Value:
     """The numbers of the samples of a batch, sorted by what is asked for each: a list that is an order of them."""
     return replace(listed, origins=listed.origins | {Origin("order", (node, run.stack, listed.origins))})

@@ -330,10 +330,8 @@ def _unknown(use: Use) -> Value:
 
 def _moved(use: Use) -> Value:
     """`values.sort()`, `values.reverse()`: the same elements in another order, which of rows of a batch nobody knows."""
-    target, held = use.event.node.func, use.event.now
     use.run.memory[use.of, operands.MOVED] = NOTHING
-    if held.scale in ROWS and isinstance(target, ast.Attribute) and isinstance(target.value, (ast.Name, ast.Attribute)):
-        use.run.assign(target.value, Value(held.objs, held.origins, "other"))
+    orders.lost(use.run, use.event.node.func, use.event.now)
     return _unknown(use)
 
 

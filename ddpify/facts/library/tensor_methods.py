@@ -10,7 +10,7 @@ import ast
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from ddpify.facts import tensor_entries, tensors, uniform
+from ddpify.facts import orders, tensor_entries, tensors, uniform
 from ddpify.facts.library import flow, transformers
 from ddpify.facts.library.generic import call_arguments
 from ddpify.facts.library.paths import FILLS
@@ -130,18 +130,9 @@ def _looked_up(use: Use) -> Value | None:
 
 
 def _moved(use: Use) -> Value | None:
-    """`rows.reverse()`, `rows.sort(key=...)` of a list of the rows of a batch: nobody knows in which order they are then."""
-    node = use.event.node.func
-    copies = use.name == "sort" and "key" not in use.keywords and "reverse" not in use.keywords  # of a tensor
-    if (
-        copies
-        or use.event.now.scale not in ROWS
-        or not isinstance(node, ast.Attribute)
-        or not isinstance(node.value, (ast.Name, ast.Attribute))
-    ):
-        return None
-    use.run.assign(node.value, Value(frozenset(), use.event.now.origins, "other"))
-    return NOTHING
+    """`rows.reverse()`, `rows.sort(key=...)` of a list of the rows of a batch; a tensor's own `sort` gives a copy."""
+    copies = use.name == "sort" and "key" not in use.keywords and "reverse" not in use.keywords
+    return NOTHING if not copies and orders.lost(use.run, use.event.node.func, use.event.now) else None
 
 
 _OF_ANYTHING: dict[str, Rule] = {
