@@ -18,6 +18,7 @@ from ddpify.facts.stepped import not_averaged, optimizers_of, owners
 from ddpify.facts.tree import Tree, names_in, same, scope_nodes, walk
 
 CALL = "average_gradients"
+_MADE = "torch.nn.Parameter", "torch.nn.Embedding.from_pretrained"  # of parameters that may be frozen from the start
 
 
 def fill(facts: Facts) -> None:
@@ -93,7 +94,7 @@ def _freed(facts: Facts, model: TrainedModel, within: frozenset[ast.AST]) -> boo
     written = [(s.node, s.order, s.loops, s.receiver) for s in run.trace.stores if getattr(s.node, "attr", "") == "requires_grad"]
     written += [(c.node, c.order, c.loops, c.receiver) for c in run.trace.calls if c.method == "requires_grad_"]
     chosen = late = False
-    early = any(_parts(run, model, c.result) for c in run.trace.calls if _made_frozen(c))
+    early = any(_parts(run, model, c.result) for path in _MADE for c in run.calls_of(path) if _made_frozen(c))
     for node, order, loops, value in written:
         parts = _parts(run, model, value)
         if not parts:
@@ -109,10 +110,10 @@ def _freed(facts: Facts, model: TrainedModel, within: frozenset[ast.AST]) -> boo
 
 def _made_frozen(call: Call) -> bool:
     """Whether a call makes a parameter, or a layer, that is not trained until it is freed."""
-    if "torch.nn.Parameter" in call.func.paths():
+    if _MADE[0] in call.func.paths():
         return flow.is_literal(call.argument(1, "requires_grad") or NOTHING, False)
     freeze = call.argument(1, "freeze")
-    return "torch.nn.Embedding.from_pretrained" in call.func.paths() and (freeze is None or not flow.is_literal(freeze, False))
+    return freeze is None or not flow.is_literal(freeze, False)
 
 
 def _parts(run: runs.Run, model: TrainedModel, value: Value) -> set[Obj]:

@@ -144,9 +144,16 @@ class Paths:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self.run = facts.after
+        self._known: dict[tuple[ast.expr, tuple[ast.AST, ...], str, bool], frozenset[str]] = {}
 
     def of(self, touch: Touch) -> frozenset[str]:
         """The patterns of a path that is touched."""
+        key = touch.path, touch.call.stack, touch.ending, touch.is_command
+        if key not in self._known:
+            self._known[key] = self._of(touch)
+        return self._known[key]
+
+    def _of(self, touch: Touch) -> frozenset[str]:
         texts = self._text(touch.path, touch.call.stack, 0)
         found = {_normal(p) for text in texts for p in (_written_by(text) if touch.is_command else (text,))}
         return frozenset(p if not touch.ending or p.endswith((touch.ending, ANY)) else p + touch.ending for p in found)

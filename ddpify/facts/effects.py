@@ -289,7 +289,7 @@ class Effects:
         if isinstance(tree.parent[call.node], ast.Expr):
             return True
         function = tree.function(call.node)
-        callers = [c for c in self.facts.after.trace.calls if function in c.func.functions()]
+        callers = self.facts.after.calls_to(function)
         dropped = all(isinstance(self.facts.tree_of(c.node).parent.get(c.node), ast.Expr) for c in callers)
         return bool(callers) and dropped and not any(self.has_side_effects(c.node) for c in callers)
 

@@ -215,6 +215,7 @@ class Value:
     origins: frozenset[Origin] = frozenset()
     scale: Scale | None = None
     shape: Shape | None = None  # of a tensor, as far as known
+    _paths: frozenset[str] | None = field(default=None, init=False, repr=False, compare=False)
 
     def __or__(self, other: Value) -> Value:
         if self is other or not (other.objs or other.origins or other.scale):
@@ -248,7 +249,9 @@ class Value:
 
     def paths(self) -> frozenset[str]:
         """The paths of the library's functions, classes and modules that it may be."""
-        return frozenset([o.path for o in self.objs if isinstance(o, Ext)]) if self.objs else _NONE
+        if self._paths is None:
+            self._paths = frozenset([o.path for o in self.objs if isinstance(o, Ext)]) if self.objs else _NONE  # type: ignore[misc]
+        return self._paths
 
     def kinds(self) -> frozenset[str]:
         """The paths of the library's classes that it may be an instance of."""

@@ -105,6 +105,12 @@ def own_nodes(scope: ast.AST) -> tuple[ast.AST, ...]:
     return scope_nodes(*children(scope))
 
 
+@lru_cache(4096)
+def is_generator(scope: ast.AST) -> bool:
+    """Whether a function yields what it gives."""
+    return any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in own_nodes(scope))
+
+
 def own_statements(scope: ast.AST) -> list[ast.stmt]:
     """The statements of a function or module, without the bodies of inner functions and classes."""
     return [n for n in own_nodes(scope) if isinstance(n, ast.stmt)]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import lru_cache
 
 from ddpify.facts import library
 from ddpify.facts.interpret.state import Interpreter
@@ -52,6 +53,7 @@ def _setting(run: Interpreter, node: ast.expr) -> Obj | None:
     return only if isinstance(of, New) and of.path in library.HOLDERS else None
 
 
+@lru_cache(4096)
 def excluded(one: frozenset[Known], other: frozenset[Known]) -> bool:
     """Whether what is known in two places cannot be true at once."""
     return any(a[0] is b[0] and _contradict(a, b) for a in one for b in other)

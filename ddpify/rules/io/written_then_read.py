@@ -573,8 +573,7 @@ def _place(context: Context, touch: Touch, before: Sequence[Touch] = ()) -> ast.
 def _also_by_one(context: Context, statement: ast.stmt) -> bool:
     """Whether the function that a statement stands in is called by rank 0 alone, too."""
     function, guards = context.facts.tree_of(statement).function(statement), guards_of(context)
-    calls = (c for c in context.facts.after.trace.calls if function in c.func.functions())
-    return any(guards.guarded_call(c.node, c.stack) for c in calls)
+    return any(guards.guarded_call(c.node, c.stack) for c in context.facts.after.calls_to(function))
 
 
 def _within(where: ast.stmt, touch: Touch) -> bool:

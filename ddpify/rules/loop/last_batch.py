@@ -191,7 +191,7 @@ def given_to(context: Context, function: ast.FunctionDef | ast.AsyncFunctionDef,
     """What a function is given as a parameter, by its calls or as its default; None where that is not one expression."""
     spec = function.args
     names = [a.arg for a in (*spec.posonlyargs, *spec.args)]
-    nodes = {c.node: None for c in context.facts.after.trace.calls if any(getattr(o, "node", None) is function for o in c.func.objs)}
+    nodes = {c.node: None for c in context.facts.after.calls_to(function)}
     default = dict(zip(reversed(names), reversed(spec.defaults), strict=False)).get(name)
     spread = {n for n in nodes if any(isinstance(a, ast.Starred) for a in n.args) or any(k.arg is None for k in n.keywords)}
     return [(passed(n, names, name) or default) if name in names and n not in spread else None for n in nodes]

@@ -22,7 +22,7 @@ from ddpify.facts import batch_source, manual_batches
 from ddpify.facts.effects import effect, effects, fills_file
 from ddpify.facts.library import COLLECTIONS
 from ddpify.facts.model import Call, Func, Lit, New, Tup, Value
-from ddpify.facts.tree import inside, last_name, same, value_of_line, walk
+from ddpify.facts.tree import inside, is_generator, last_name, same, value_of_line, walk
 from ddpify.facts.writes import Batches
 from ddpify.records import replace
 from ddpify.rules.base import Alternative, Change, Example, Finding, Proof, Safety
@@ -232,12 +232,8 @@ def _take_batches(context: Context) -> Iterator[ast.For | ast.While]:
             continue
         node, tree = call.loops[-1].node, context.facts.tree_of(call.node)
         trains = any(loop.node in context.facts.training_loops for loop in call.loops)
-        if isinstance(node, (ast.For, ast.While)) and not trains and not _is_generator(tree.function(call.node)):
+        if isinstance(node, (ast.For, ast.While)) and not trains and not is_generator(tree.function(call.node)):
             yield node
-
-
-def _is_generator(function: ast.AST | None) -> bool:
-    return function is not None and any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in walk(function))
 
 
 def _goes_over_shares(context: Context, loop: ast.For) -> bool:

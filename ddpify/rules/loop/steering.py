@@ -18,7 +18,7 @@ from ddpify.facts import batch_source, library, operands
 from ddpify.facts.assumed import GIVEN, GRADED, SHARE
 from ddpify.facts.model import NOTHING, Call, Decision, Func, Lit, New, Value, join
 from ddpify.facts.origins import Origin
-from ddpify.facts.tree import Tree, arguments, last_name, own_nodes, same, walk
+from ddpify.facts.tree import Tree, arguments, is_generator, last_name, own_nodes, same, walk
 from ddpify.facts.weight_writes import drawn
 from ddpify.placement.values import is_rows
 from ddpify.rules.base import Change, Example, Finding, Proof
@@ -350,8 +350,7 @@ def _since_training(context: Context, node: ast.AST) -> list[Call]:
 
 def _is_of_generator(context: Context, call: Call) -> bool:
     """Whether a generator function makes a call: when somebody asks for more, and not where the generator is made."""
-    around = {context.facts.tree_of(n).function(n) for n in (*call.stack, call.node)}
-    return any(isinstance(n, (ast.Yield, ast.YieldFrom)) for function in around for n in own_nodes(function))
+    return any(is_generator(context.facts.tree_of(n).function(n)) for n in (*call.stack, call.node))
 
 
 def _draws_alike(context: Context, call: Call) -> bool:

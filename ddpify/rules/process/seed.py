@@ -288,6 +288,18 @@ def _has_drawn_weights(context: Context, obj: New, again: bool = False, depth: i
 
     What seeds the first training does not seed one that is made `again` for each of several.
     """
+    known = context.once(_with_drawn_weights)
+    if (obj, again, depth) not in known:
+        known[obj, again, depth] = _draws_weights(context, obj, again, depth)
+    return known[obj, again, depth]
+
+
+def _with_drawn_weights(context: Context) -> dict[tuple[New, bool, int], bool]:
+    """Whether networks have weights that their rank drew, as far as it was asked."""
+    return {}
+
+
+def _draws_weights(context: Context, obj: New, again: bool, depth: int) -> bool:
     run = context.facts.after
     creations = run.calls(obj.node)
     originals = run.memory.get((obj, library.ORIGINAL), NOTHING).instances() if obj.path in library.COPIES else frozenset()
@@ -462,7 +474,7 @@ def _made_again(context: Context, seeds: list[Call]) -> Iterator[Change | Findin
         return
     why = "each training draws these weights anew, and ranks draw apart by then: all have those that rank 0 draws"
     calls = [c for c in run.trace.calls if _is_in(c, runs)]
-    apart = {o for c in calls for o in c.func.objs if _random_network(context, o, again=True)}
+    apart = {o for o in {o for c in calls for o in c.func.objs} if _random_network(context, o, again=True)}
     apart |= {o for c in calls for o in _drawn_and_read(context, c, again=True)}
     made = {c.node: c for o in apart if isinstance(o, New) for c in run.calls(o.node) if _is_in(c, runs)}
     for call in sorted(made.values(), key=lambda c: c.order):
