@@ -2389,3 +2389,36 @@ SCRIPTS["models that a function trains one after another, the last made in its c
 """,
     same=("norm",),
 )
+SCRIPTS["models made, trained and moved in calls of one function after another"] = Script(
+    """
+    loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+
+
+    def line():
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(2):
+            for rows, kinds in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(rows), kinds).backward()
+                optimizer.step()
+        return model.cpu()
+
+
+    def curve(width):
+        model = nn.Sequential(nn.Linear(8, width), nn.ReLU(), nn.Linear(width, 2))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(2):
+            for rows, kinds in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(rows), kinds).backward()
+                optimizer.step()
+        return model.cpu()
+
+
+    print("line", round(line()(x).pow(2).mean().item(), 4))
+    for width in (3, 5):
+        print("curve", round(curve(width)(x).pow(2).mean().item(), 4))
+""",
+    same=("line", "curve"),
+)

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.facts.averaged import through_gradient_alone
-from ddpify.facts.collect import first_order, loss_of
+from ddpify.facts.collect import TrainedModel, first_order, loss_of
 from ddpify.facts.model import NOTHING, Call, Func, Lit, New, Tup, Value
 from ddpify.facts.moved_saves import moves
 from ddpify.facts.stepped import not_averaged
@@ -59,7 +59,7 @@ def _moved(context: Context, training: frozenset[ast.AST]) -> Iterator[_Report]:
         first = first_order(facts, model)
         for call in facts.before.trace.calls:
             trained = call.order > first or any(loop.node in training for loop in call.loops)
-            if trained and moves(facts, call, model) and not _afterwards(context, call):
+            if trained and moves(facts, call, model) and not _afterwards(context, call, model):
                 how = f"`.{call.method}()` moves the model's parameters after it is wrapped"
                 what = f"{how}: DDP would go on averaging gradients of the old ones"
                 fix = "do it where the model is made; to save it, copy it: {k: v.cpu() for k, v in model.module.state_dict().items()}"
@@ -154,11 +154,13 @@ def _frozen(context: Context, training: frozenset[ast.AST]) -> Iterator[_Report]
             yield store.node, what, "wrap the model again after each such change", ()
 
 
-def _afterwards(context: Context, call: Call) -> bool:
-    """Whether a call is made when nothing is trained any more."""
-    last = max((t.backward.last for t in context.facts.loops), default=0)
-    own = {loop.node for loop in call.loops}
-    return min((c.order for c in context.facts.before.calls(call.node)), default=0) > last and not own & context.facts.training_loops
+def _afterwards(context: Context, call: Call, model: TrainedModel) -> bool:
+    """Whether a call is made when the model is not trained any more; in a loop that makes the model anew, that is in one pass of it."""
+    facts = context.facts
+    backwards = (t.backward for t in facts.loops if any(pair[0] in model.objs for pair in t.loss.of_kind("forward")))
+    last = max((b.last for b in backwards), default=0)
+    own = {loop.node for loop in call.loops} - made_in(facts.before, model)
+    return min((c.order for c in facts.before.calls(call.node)), default=0) > last and not own & facts.training_loops
 
 
 def _trained_before(context: Context, call: Call) -> bool:
