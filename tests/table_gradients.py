@@ -658,6 +658,23 @@ SCRIPTS: dict[str, Script] = {
         model.to(device)
 """
     ),
+    "saved whole from the processor at once": Script(
+        LOADER
+        + """
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, labels in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), labels).backward()
+            optimizer.step()
+        torch.save(model.cpu(), "now.pt")
+    torch.save(model.cpu(), "last.pt")
+    print("norm", round(torch.load("last.pt", weights_only=False).weight.norm().item(), 4))
+    print("kept", type(torch.load("now.pt", weights_only=False)).__name__)
+""",
+        same=("norm", "kept"),
+    ),
     "gradients scaled by a hook": Script(
         LOADER
         + """

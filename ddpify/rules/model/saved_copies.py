@@ -25,7 +25,7 @@ def copies(context: Context) -> Iterator[Change | Finding]:
         edits += [Replace(save.call, "{0}", (save.model,))] if not dropped and (save.states or save.statement is not None) else []
         edits += [Replace(s, "{{key: value.cpu() for key, value in {0}.items()}}", (s,)) for s in save.states]
         objects = {
-            node: template
+            node: template.replace("{0}", "{0}.module") if context.facts.wrapped(context.facts.after.value(node)) else template
             for node, template in of_objects(context).items()
             if node in save.objects and node not in context.facts.unwrapped_arguments
         }
