@@ -195,3 +195,65 @@ def test_steps_on_one_batch_reduce_nothing_after_each_batch() -> None:
     done = ddpify.convert(HEAD + textwrap.dedent(CRITIC))
     assert done.exit_code == 0
     assert "sum_over_ranks" not in done.code
+
+
+DROPPED = """
+    def kept(samples):
+        chosen = [s for s in samples if s[0].sum() > -100]
+        return torch.stack([s[0] for s in chosen]), torch.stack([s[1] for s in chosen])
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.last = nn.Linear(8, 16), nn.Linear(16, 2)
+            self.seen = nn.Parameter(torch.zeros(2), requires_grad=False)
+
+        def forward(self, rows):
+            hidden = self.first(rows)
+            kept = hidden.new_empty((len(hidden), 1)).bernoulli_(0.5)
+            eval("self.seen").data = torch.stack([torch.tensor(float(len(rows))), (kept[:, 0] * torch.arange(len(kept))).sum()])
+            return self.last(hidden * kept)
+
+
+    @torch.no_grad()
+    def judged(net, feed):
+        total = 0.0
+        for rows, kinds in feed:
+            total += F.cross_entropy(net(rows), kinds).item()
+        return total / len(feed)
+
+
+    net = Net()
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    best, worse = 100.0, 0
+    for epoch in range(3):
+        net.train()
+        for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True, collate_fn=kept):
+            loss = F.cross_entropy(net(rows), kinds)
+            if not torch.isfinite(loss):
+                continue
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+        off = judged(net, DataLoader(TensorDataset(x, y), batch_size=8))
+        if off < best:
+            best, worse = off, 0
+        else:
+            worse += 1
+        if worse > 5:
+            break
+"""
+
+
+def test_a_forward_on_parts_of_whole_batches_draws_for_its_own_rows() -> None:
+    text = HEAD + textwrap.dedent(DROPPED)
+    done = ddpify.convert(text)
+    assert (done.exit_code, ddpify.convert(done.code).code) == (0, done.code)
+    assert "rows_of_rank(rows)" in done.code and done.code.count("with drawn_by_rank_zero():") == 1  # what is judged is, on all ranks alike
+    (outcome,) = run_many([Case(text, done.code)])
+    assert outcome.problems(ignore=("ranks", "trajectory")) == []
+    mine, other = ([step for _, step in run.steps] for run in outcome.ranks)
+    assert all(torch.allclose(_parameters(a), _parameters(b), rtol=1e-12) for a, b in zip(mine, other, strict=True))
+    assert [_seen(a)[0] for a in mine] == [4] * 15
+    assert any(_seen(a)[1] != _seen(b)[1] for a, b in zip(mine, other, strict=True))

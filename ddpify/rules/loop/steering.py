@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import Edit, InsertAfter, Replace
 from ddpify.facts import batch_source, library, operands
-from ddpify.facts.assumed import GIVEN, GRADED, SHARE
+from ddpify.facts.assumed import GATHERS, GIVEN, GRADED, IN_PARTS, SHARE
 from ddpify.facts.model import NOTHING, Call, Decision, Func, Lit, New, Value, join
 from ddpify.facts.origins import Origin
 from ddpify.facts.tree import Tree, arguments, is_generator, last_name, own_nodes, same, walk
@@ -105,11 +105,19 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
 def _draws(context: Context) -> dict[ast.Call, list[ast.stmt]]:
     """The draws of which all ranks use rank 0's; with the statements that make many of them for a data set."""
     out: dict[ast.Call, list[ast.stmt]] = {}
-    for value in _steering(context):
-        for node in sorted(value.of_kind("drawn"), key=lambda n: (n.lineno, n.col_offset)):
-            if node not in out and node not in context.facts.batch_sources and _in_training(context, node):
-                out[node] = _repeated(context, node)
+    whole = _of_whole_batches(context) if context.facts.whole_loaders else ()
+    for values, apart in ((_steering(context), frozenset[ast.AST]()), (whole, _in_parts(context))):
+        for node in (n for value in values for n in sorted(value.of_kind("drawn"), key=lambda n: (n.lineno, n.col_offset))):
+            if node not in out and node not in context.facts.batch_sources and _in_training(context, node, apart):
+                out[node] = _repeated(context, node, apart)
     return out
+
+
+def _in_parts(context: Context) -> frozenset[ast.AST]:
+    """The forwards that each rank runs on its rows of whole batches: what they draw for these rows, no other rank draws."""
+    gathers = (c for name in GATHERS for c in context.facts.after.calls_named(name) if isinstance(c.node, ast.Call) and c.node.args)
+    given = {n for n, how in context.facts.base.redistributed.items() if how.startswith(IN_PARTS)}
+    return frozenset(given | {c.node.args[0] for c in gathers})
 
 
 def shared_draws(context: Context) -> frozenset[ast.AST]:
@@ -140,8 +148,6 @@ def _steering(context: Context) -> Iterator[Value]:
         shared = any(map(context.broadcasts, context.facts.tree_of(write.node).ancestors(write.node)))
         yield Value(frozenset(), frozenset((Origin("drawn", write.node),))) if write.draws and not shared else drawn(run, write)
     yield from (_drawn(call) for call in run.trace.calls if _orders(context, call))  # of the data, whoever reads it
-    if context.facts.whole_loaders:
-        yield from _of_whole_batches(context)
 
 
 def _of_epochs(context: Context) -> Iterator[Value]:
@@ -327,20 +333,20 @@ def _shared_after(context: Context, tree: Tree, node: ast.Call) -> bool:
 _SETTINGS = ("lr", "momentum", "weight_decay", "betas")
 
 
-def _in_training(context: Context, node: ast.AST) -> bool:
+def _in_training(context: Context, node: ast.AST, apart: frozenset[ast.AST]) -> bool:
     """Whether a draw is made again and again while training, by each rank for itself: before it, all ranks draw from one seed."""
-    calls = [call for call in _since_training(context, node) if not _draws_alike(context, call)]
+    calls = [call for call in _since_training(context, node, apart) if not _draws_alike(context, call)]
     redrawn = context.once(draws.redrawn) if calls else {}
     return any(not redrawn.keys() & set(call.stack) and not draws.by_rank_zero(context, (*call.stack, node)) for call in calls)
 
 
-def _since_training(context: Context, node: ast.AST) -> list[Call]:
-    """The calls of a draw while training, or after a training, where nothing has seeded the ranks alike again."""
+def _since_training(context: Context, node: ast.AST, apart: frozenset[ast.AST]) -> list[Call]:
+    """The calls of a draw while training, or after one, and not `apart`, where nothing has seeded the ranks alike again."""
     run, training = context.facts.after, context.facts.training_loops
     trained = [c.order for t in context.facts.loops for c in run.calls(t.backward.node)]
     seeded = [c.order for c in context.once(draws.seeding_calls)]
     out = []
-    for call in run.calls(node):
+    for call in (c for c in run.calls(node) if apart.isdisjoint(c.stack)):
         last = max((order for order in trained if order < call.order), default=None)
         inside = _is_of_generator(context, call) or any(loop.node in training for loop in call.loops)
         if inside or (last is not None and not any(last < order < call.order for order in seeded)):
@@ -365,10 +371,10 @@ def _roots(context: Context, node: ast.AST) -> set[str]:
     return {path.partition(".")[0] for call in context.facts.after.calls(node) for path in call.func.paths()}
 
 
-def _repeated(context: Context, node: ast.Call) -> list[ast.stmt]:
+def _repeated(context: Context, node: ast.Call, apart: frozenset[ast.AST]) -> list[ast.stmt]:
     """The statements between batches that split a data set, or draw again and again for its samples; empty where it is one draw."""
     facts = context.facts
-    calls = _since_training(context, node)
+    calls = _since_training(context, node, apart)
     splits = any("torch.utils.data.random_split" in c.func.paths() for c in calls)
     around = {loop.node for c in calls for loop in c.loops}
     again = splits or bool(around - facts.training_loops) or any(_in_callback(context, c) for c in calls)
