@@ -2422,3 +2422,76 @@ SCRIPTS["models made, trained and moved in calls of one function after another"]
 """,
     same=("line", "curve"),
 )
+SCRIPTS["a model that is made ready for small numbers between two trainings, as a copy"] = Script(
+    """
+    import warnings
+
+
+    class Trainer:
+        def __init__(self):
+            self.loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+            self.net = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 2))
+            self.net.qconfig = None
+            self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+        def train(self):
+            self.once()
+            self.once()
+            self.judge()
+
+        def quantize(self):
+            self.net.train()
+            self.net = torch.quantization.prepare_qat(self.net)
+            self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.05)
+            self.once()
+            self.once()
+            self.net = torch.quantization.convert(self.net.eval())
+            self.judge()
+
+        def once(self):
+            for rows, kinds in self.loader:
+                self.optimizer.zero_grad()
+                F.cross_entropy(self.net(rows), kinds).backward()
+                self.optimizer.step()
+
+        def judge(self):
+            with torch.no_grad():
+                print("judged", round(F.cross_entropy(self.net(x), y).item(), 5))
+
+
+    warnings.simplefilter("ignore")
+    trainer = Trainer()
+    trainer.train()
+    trainer.quantize()
+""",
+    same=("judged",),
+)
+SCRIPTS["models that are handed on as they are switched to evaluation"] = Script(
+    """
+    import copy
+
+
+    def judge(model, feed):
+        total = 0.0
+        with torch.no_grad():
+            for rows, kinds in feed:
+                total += F.cross_entropy(model(rows), kinds).item()
+        return total / len(feed)
+
+
+    loader, feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True), DataLoader(TensorDataset(x, y), batch_size=4)
+    net = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 2))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.05)
+    for epoch in range(2):
+        net.train()
+        for rows, kinds in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(net(rows), kinds).backward()
+            optimizer.step()
+        print("judged", round(judge(net.eval(), feed), 4))
+        torch.save(net.eval(), "whole.pt")
+    other = copy.deepcopy(net.eval())
+    print("judged", round(judge(other.eval(), feed), 4))
+""",
+    same=("judged",),
+)

@@ -100,6 +100,9 @@ def _part_of_a_module(facts: Facts, target: ast.expr, statement: ast.stmt) -> bo
     return any(run.interpreter.is_module(o) for v in values for o in v.objs)
 
 
+_GIVES_ITSELF = frozenset(("eval", "train", "to", "cuda", "requires_grad_"))
+
+
 def _passed(facts: Facts) -> Iterator[tuple[ast.expr, ast.Call]]:
     """The arguments that hand a wrapped model to a call that does not train, with that call: they are given the model itself."""
     run, training = facts.after, training_calls(facts)
@@ -110,10 +113,16 @@ def _passed(facts: Facts) -> Iterator[tuple[ast.expr, ast.Call]]:
             continue
         for arg in arguments(node):
             value = run.value(arg)
-            if not isinstance(arg, (ast.Name, ast.Attribute, ast.Subscript)) or not facts.wrapped(value):
+            if not isinstance(_switched(arg), (ast.Name, ast.Attribute, ast.Subscript)) or not facts.wrapped(value):
                 continue
             if not any(store.value.objs & value.objs and node in store.stack for store in run.trace.stores):
                 yield arg, node
+
+
+def _switched(node: ast.expr) -> ast.expr:
+    """What an expression is, or the one that it calls a method of which gives back the model: `model.eval()`."""
+    method = node.func if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
+    return method.value if method is not None and method.attr in _GIVES_ITSELF else node
 
 
 def _beside_inner(facts: Facts) -> list[ast.expr]:

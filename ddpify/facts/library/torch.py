@@ -13,7 +13,7 @@ from ddpify.facts.library import flow
 from ddpify.facts.library.generic import array_function, called_later, cased, computed, drawn, first, fresh, instance, nothing, uncalled
 from ddpify.facts.library.paths import AUTOCASTS, COLLECTIONS, DATAPARALLEL, MAPPED, NO_GRAD, PARAMETER, PARTS
 from ddpify.facts.library.row import Rule, Use
-from ddpify.facts.model import NOTHING, New, Tup, Value, join, just
+from ddpify.facts.model import NOTHING, Lit, New, Tup, Value, join, just
 from ddpify.facts.origins import Origin, without
 from ddpify.placement import rows
 from ddpify.placement.shape import Scale, Shape
@@ -131,6 +131,16 @@ def _spawned(use: Use) -> Value:
     return drivers.spawned(use.run, use.event, use.args, use.keywords)
 
 
+def _quantized(use: Use) -> Value:
+    """A module made of another one, with other layers in place of some: a copy, or the same in place."""
+    same = use.keywords.get("inplace", NOTHING).objs
+    return first(use) if same and all(isinstance(o, Lit) and o.value for o in same) else uncalled(use)
+
+
+_QUANTIZED = {
+    **dict.fromkeys(("quantization", "ao.quantization"), "prepare prepare_qat convert quantize quantize_dynamic quantize_qat".split()),
+    **dict.fromkeys(("quantization.quantize_fx", "ao.quantization.quantize_fx"), "prepare_fx prepare_qat_fx convert_fx fuse_fx".split()),
+}
 _SIZED = "zeros ones full empty arange linspace logspace eye Tensor".split()
 _TYPES = "FloatTensor LongTensor DoubleTensor IntTensor ByteTensor BoolTensor HalfTensor".split()
 _DRAWN_SIZED = "rand randn randint normal rand_like randn_like randint_like".split()
@@ -164,6 +174,7 @@ ROWS: dict[str, Rule] = {
     **{f"torch.nn.utils.{name}": first for name in ("remove_weight_norm", "remove_spectral_norm")},
     "torch.compile": _tensor,
     **{f"torch.jit.{name}": _tensor for name in ("script", "trace", "freeze", "optimize_for_inference")},
+    **{f"torch.{module}.{name}": _quantized for module, names in _QUANTIZED.items() for name in names},
     # data, files, devices and processes
     "torch.utils": computed,
     "torch.utils.checkpoint.checkpoint": _computed_again,
