@@ -1584,3 +1584,70 @@ SCRIPTS["a batch skipped for its hardest sample"] = Script(
             sgd.step()
     """
 )
+SCRIPTS["attention over tokens of nobody knows how many dimensions, but those that its patterns name"] = Script(
+    """
+    import math
+    import numpy as np
+    from einops import rearrange
+
+
+    class Line(nn.Module):
+        def __init__(self, inner, outer):
+            super().__init__()
+            self.weight = nn.Parameter(torch.sin(torch.arange(inner * outer) * 1.0).view(outer, inner))
+
+        def forward(self, x):
+            return torch.einsum("...i, oi -> ...o", x, self.weight)
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table = nn.Parameter(torch.cos(torch.arange(16 * 8) * 1.0).view(16, 8))
+            self.turn = nn.Parameter(torch.eye(8))
+            self.query, self.key = Line(8, 8), Line(8, 8)
+            self.register_buffer("angles", torch.arange(8).float().outer(torch.tensor([1.0, 0.1])))
+
+        def turned(self, x):
+            near = self.angles[torch.arange(x.shape[-2])]
+            even, odd = x[..., 0::2], x[..., 1::2]
+            both = torch.stack((even * near.cos() - odd * near.sin(), even * near.sin() + odd * near.cos()), dim=-1)
+            return both.flatten(-2)
+
+        def forward(self, ids):
+            x = self.table[ids]
+            count, steps, width = x.shape
+            x = x @ self.turn.T
+            queries, keys, values = (rearrange(each, "... s (h d) -> ... h s d", h=2) for each in (self.query(x), self.key(x), x))
+            scores = torch.einsum("...nk, ...mk -> ...nm", self.turned(queries), self.turned(keys)) / math.sqrt(width)
+            unseen = torch.tril(torch.ones(steps, steps)) == 0
+            seen = torch.softmax(scores.masked_fill(unseen, float("-inf")), -1)
+            heads = torch.einsum("...nm, ...mk -> ...nk", seen, values)
+            return rearrange(heads, "... h s d -> ... s (h d)") @ self.table.T
+
+
+    class Windows(torch.utils.data.Dataset):
+        def __init__(self, tokens):
+            self.tokens = tokens
+
+        def __len__(self):
+            return len(self.tokens) - 7
+
+        def __getitem__(self, i):
+            return torch.from_numpy(self.tokens[i : i + 6]), torch.from_numpy(self.tokens[i + 1 : i + 7])
+
+
+    tokens = np.arange(55) * 7 % 16
+    loader = DataLoader(Windows(tokens), batch_size=4, shuffle=True)
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    for epoch in range(2):
+        for ids, targets in loader:
+            logits = net(ids)
+            picked = logits.gather(-1, targets.unsqueeze(-1)).squeeze(-1)
+            loss = (torch.logsumexp(logits, -1) - picked).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+)

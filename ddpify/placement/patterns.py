@@ -82,11 +82,11 @@ def _patterned(use: Use, over_samples: Scale | None) -> Result:
         return NO_CLAIM
     if _REST not in left:
         use.proves(shape, len(left))
-    return _named(x, shape, right, name, over_samples)
+    return _named(x, shape, right, name, over_samples, len(left) if _REST in left else None)
 
 
-def _named(x: Argument, shape: Shape, right: list[_Term], name: str, over_samples: Scale | None) -> Result:
-    """The result, by where the name of the samples stands in it."""
+def _named(x: Argument, shape: Shape, right: list[_Term], name: str, over_samples: Scale | None, beside: int | None) -> Result:
+    """The result, by where the name of the samples stands in it; `beside`: how many terms the pattern has with a "..."."""
     known = _REST not in right
     at = next((i for i, term in enumerate(right) if name in term), None)
     if at is None:
@@ -94,7 +94,8 @@ def _named(x: Argument, shape: Shape, right: list[_Term], name: str, over_sample
         return COUPLED if found is None else Result(found, Shape(None, len(right)) if known else Shape(UNKNOWN))
     if not known and at > right.index(_REST):
         return NO_CLAIM
-    made = Shape(None, len(right), at, shape.sure) if known else Shape(UNKNOWN, 0, at, shape.sure)
+    counted = Shape(UNKNOWN, 0, at, shape.sure) if beside is None else shape.resized(len(right) - beside, at)
+    made = Shape(None, len(right), at, shape.sure) if known else counted
     return Result(x.scale, made, frozenset() if right[at] == (name,) else REORDERED)
 
 

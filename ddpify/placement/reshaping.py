@@ -169,8 +169,11 @@ def flatten(use: Use, x: Argument, shape: Shape) -> Result:
 
 
 def _flattened_from_front(use: Use, x: Argument, start: object, end: object) -> Result:
-    """Several dimensions in one, of nobody knows how many: all that lie behind one, or between two that are counted from the front."""
+    """Several dimensions in one, of nobody knows how many: all that lie behind one, or between two that are counted from one end."""
     shape = shape_of(x)
+    if type(start) is int and type(end) is int and start <= end < 0:
+        use.at_least(shape, shape.axis + 1 - start)
+        return Result(x.scale, shape.resized(start - end))
     if type(start) is not int or start < 0 or type(end) is not int or (end < start and end != -1):
         return NO_CLAIM
     if end >= start:

@@ -6,7 +6,7 @@ Every row is checked against torch on whole tensors and on shares of them (tests
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TypeAlias
 
 from ddpify.placement.shape import (
@@ -511,7 +511,17 @@ def einsum(use: Use) -> Result:
     axis = places.index(name)
     if "." in places[:axis]:
         return NO_CLAIM
-    return Result("sample", Shape(UNKNOWN, 0, axis) if "." in places else Shape(None, len(places), axis))
+    if "." not in places:
+        return Result("sample", Shape(None, len(places), axis))
+    counted = {_rest(a, term) for term, a in zip(terms, operands, strict=True) if "..." in term}
+    base, rest = counted.pop() if len(counted) == 1 else (UNKNOWN, 0)
+    return Result("sample", Shape(base, 0 if base is UNKNOWN else rest + len(places), axis))
+
+
+def _rest(operand: Argument, term: str) -> tuple[Hashable, int]:
+    """How many dimensions "..." stands for in what an equation calls an operand: how many more than what its rows are counted from."""
+    shape = operand.shape if operand.scale in ROWS and operand.shape is not None else None
+    return (UNKNOWN, 0) if shape is None or shape.base is None else (shape.base, shape.dims - len(_letters(term)))
 
 
 def _terms(equation: str) -> tuple[list[str], str]:

@@ -17,7 +17,7 @@ from ddpify.facts.model import NOTHING, Class, Ext, Func, Lit, Module, New, Obj,
 from ddpify.facts.names import canonical
 from ddpify.facts.origins import Origin, only
 from ddpify.facts.record import Kind
-from ddpify.placement.shape import ROWS
+from ddpify.placement.shape import ROWS, Shape
 
 _OF_CLASSES = frozenset(("__name__", "__qualname__", "__module__", "__doc__"))
 
@@ -47,6 +47,8 @@ def attribute(run: Interpreter, base: Value, name: str) -> Value:
     if base.scale in ROWS and name in tensors.TRANSPOSES:
         return tensors.attribute(run, base, name, run.access) or NOTHING
     held = join([_attribute_of(run, obj, name, base) for obj in ordered(base.objs)])
+    if name in tensors.TRANSPOSES and base.shape is not None and held.scale is None:  # a weight: it has as many dimensions
+        held = Value(held.objs, held.origins, None, Shape(base.shape.base, base.shape.dims))
     picked = run.batch_sources and name not in ("device", "dtype") and any(isinstance(o, (New, Part)) for o in base.objs)
     return held | Value(frozenset(), run.of_batches(base)) if picked else held
 
