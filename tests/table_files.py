@@ -5252,3 +5252,20 @@ SCRIPTS |= {
         "\n    import sys\n" + _COUNTED.format(settings=", file=sys.stderr, disable=False"), same=("steps",)
     ),
 }
+SCRIPTS["a bar that is drawn where somebody looks at it"] = Script(
+    """
+    import sys
+
+
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    looked_at = sys.stdout.isatty()
+    for epoch in range(2):
+        for i, (rows, kinds) in enumerate(DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)):
+            sgd.zero_grad()
+            F.cross_entropy(net(rows), kinds).backward()
+            sgd.step()
+            if looked_at or i % 5 == 0:
+                print("batch", i, end="\\r" if looked_at else "\\n")
+"""
+)

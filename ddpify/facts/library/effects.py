@@ -35,6 +35,7 @@ _WRITES = """
     wandb torch_geometric.logging.init_wandb tensorboard_logger mlflow neptune comet_ml clearml swanlab trackio dvclive
 """.split()
 _NONE = """
+    sys.stdout.isatty sys.stderr.isatty sys.stdout.fileno sys.stderr.fileno
     shutil.which shutil.disk_usage shutil.get_terminal_size imageio.imread imageio.v2.imread imageio.v3.imread
     imageio.get_reader imageio.v2.get_reader matplotlib.use
     matplotlib.pyplot.imread matplotlib.pyplot.switch_backend
