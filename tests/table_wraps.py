@@ -2416,9 +2416,17 @@ SCRIPTS["models made, trained and moved in calls of one function after another"]
         return model.cpu()
 
 
-    print("line", round(line()(x).pow(2).mean().item(), 4))
+    def shown(model):
+        model = model.eval()
+        with torch.no_grad():
+            outputs = model(x)
+        model = model.cpu()
+        return round(outputs.pow(2).mean().item(), 4)
+
+
+    print("line", shown(line()))
     for width in (3, 5):
-        print("curve", round(curve(width)(x).pow(2).mean().item(), 4))
+        print("curve", shown(curve(width)))
 """,
     same=("line", "curve"),
 )

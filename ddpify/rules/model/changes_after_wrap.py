@@ -160,7 +160,9 @@ def _afterwards(context: Context, call: Call, model: TrainedModel) -> bool:
     backwards = (t.backward for t in facts.loops if any(pair[0] in model.objs for pair in t.loss.of_kind("forward")))
     last = max((b.last for b in backwards), default=0)
     own = {loop.node for loop in call.loops} - made_in(facts.before, model)
-    return min((c.order for c in facts.before.calls(call.node)), default=0) > last and not own & facts.training_loops
+    run = facts.before
+    moving = (c for c in run.calls(call.node) if run.part_of(run.unwrap(c.receiver), model.objs))
+    return min((c.order for c in moving), default=0) > last and not own & facts.training_loops
 
 
 def _trained_before(context: Context, call: Call) -> bool:
