@@ -4,6 +4,8 @@ import textwrap
 
 from scripts import Script
 
+from ddpify import Options
+
 ROWS = """\
 import torch
 from torch.utils.data import DataLoader, Dataset, TensorDataset
@@ -2923,3 +2925,87 @@ SCRIPTS |= {
     )
     for call, (package, code) in _COMMANDS.items()
 }
+SCRIPTS["a question beside each place of an image, whose dimensions the image's tell"] = Script(
+    """
+    class Data(Dataset):
+        def __len__(self):
+            return 44
+
+        def __getitem__(self, i):
+            return x[i].view(2, 2, 2), x[i][:3] ** 2, y[i]
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv, self.head = nn.Conv2d(2, 4, 1), nn.Linear(7, 2)
+
+        def forward(self, image, question):
+            places = self.conv(image).view(len(image), 4, 4).transpose(1, 2)
+            asked = question.unsqueeze(1).repeat(1, 4, 1)
+            return self.head(torch.cat([places, asked], 2).relu().mean(1))
+
+
+    torch.manual_seed(0)
+    loader = DataLoader(Data(), batch_size=4, shuffle=True)
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for image, question, kinds in loader:
+            optimizer.zero_grad()
+            loss = F.cross_entropy(net(image, question), kinds)
+            loss.backward()
+            optimizer.step()
+    """,
+    options=Options(whole_batches="never"),
+)
+SCRIPTS["messages along links that are given as a matrix, whose dimensions nothing tells"] = Script(
+    """
+    import numpy as np
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.one, self.two = nn.Linear(2, 2), nn.Linear(4, 2)
+
+        def forward(self, nodes, links):
+            sent = self.one(nodes).transpose(-2, -1).matmul(links).transpose(-2, -1)
+            moved = torch.zeros(*sent.size())
+            moved[:, 1:] = sent[:, :-1]
+            return self.two(torch.cat([nodes + moved, sent], dim=-1)).mean(1).mean(1)
+
+
+    torch.manual_seed(0)
+    links = torch.tensor(np.array([[float(i == (j + 1) % 2) for j in range(2)] for i in range(2)]))
+    loader = DataLoader(TensorDataset(x.view(44, 2, 2, 2), y), batch_size=4, shuffle=True)
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for nodes, kinds in loader:
+            optimizer.zero_grad()
+            loss = F.cross_entropy(net(nodes, links), kinds)
+            loss.backward()
+            optimizer.step()
+    """,
+    options=Options(whole_batches="never"),
+)
+SCRIPTS["a product of rows with a vector, or a matrix, whose dimensions nothing tells"] = Script(
+    """
+    import numpy as np
+
+    torch.manual_seed(0)
+    weights = torch.tensor(np.load("weights.npy")) if os.path.exists("weights.npy") else torch.ones(8)
+    loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in loader:
+            optimizer.zero_grad()
+            weighed = rows.matmul(weights).softmax(-1)
+            loss = F.cross_entropy(net(rows * weighed.unsqueeze(-1)), kinds)
+            loss.backward()
+            optimizer.step()
+    """,
+    told=("DDP402",),
+)

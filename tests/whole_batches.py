@@ -178,5 +178,7 @@ WHOLE = frozenset(
         "weights that learn from the losses",
         "a batch size that a file has",
         "numbers of numpy as many as a batch is long, from a distribution that has no row",
+        "images that are turned across the batch",
+        "a product of rows with a vector, or a matrix, whose dimensions nothing tells",
     )
 )
