@@ -16,6 +16,7 @@ from ddpify.facts.library.row import Rule, Use
 from ddpify.facts.model import NOTHING, New, Tup, Value, join, just
 from ddpify.facts.origins import Origin, without
 from ddpify.placement import rows
+from ddpify.placement.shape import ROWS as SAMPLES
 from ddpify.placement.shape import Scale, Shape
 
 
@@ -40,7 +41,8 @@ def of_size(use: Use, drawn: bool = False) -> Value:
     if args == use.args and keywords == use.keywords:  # of a size that is not seen to be the batch's
         origins |= {Origin("sized", use.node)}
     tensor = tensors.made(use.run, use.name, use.node, args, keywords, origins)
-    if trained:
+    anew = tensor.scale in SAMPLES and bool(use.run.loops)  # with a row for each sample of a batch, as a first state is
+    if trained and not anew:
         return flow.weight(use.run, use.node, shape=tensor.shape)
     return uniform.drawn_alike(tensor, use.node, use.args, use.keywords) if drawn else tensor
 
