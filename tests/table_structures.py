@@ -3009,3 +3009,49 @@ SCRIPTS["a product of rows with a vector, or a matrix, whose dimensions nothing 
     """,
     told=("DDP402",),
 )
+_HEADS = """
+    class Block(nn.Module):
+        def __init__(self, width, heads):
+            super().__init__()
+            self.width, self.heads = width, heads
+            self.q, self.k, self.v, self.o = (nn.Linear(width, width) for _ in range(4))
+
+        def forward(self, Q, K):
+            Q, K, V = self.q(Q), self.k(K), self.v(K)
+            Q_ = torch.cat(Q.{apart}, 0)
+            K_ = torch.cat(K.{apart}, 0)
+            V_ = torch.cat(V.{apart}, 0)
+            A = torch.softmax(Q_.bmm(K_.transpose(1, 2)) / 2, 2)
+            O = torch.cat((Q_ + A.bmm(V_)).{again}, 2)
+            return O.relu().mean((1, 2)) + self.o(Q).mean((1, 2))
+
+
+    torch.manual_seed(0)
+    loader = DataLoader(TensorDataset(x[:40].view(40, 2, 4), y[:40]), batch_size=4, shuffle=True)
+    net = Block(4, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in loader:
+            optimizer.zero_grad()
+            loss = F.binary_cross_entropy_with_logits({scores}, kinds.to(rows))
+            loss.backward()
+            optimizer.step()
+"""
+
+
+def _heads(apart: str, again: str, scores: str = "net(rows, rows)", told: tuple[str, ...] = ()) -> Script:
+    text = _HEADS.replace("{apart}", apart).replace("{again}", again).replace("{scores}", scores)
+    return Script(text, told=told, options=Options(whole_batches="never"))
+
+
+SCRIPTS |= {
+    "heads as rows, one after another, by the length of the batch": _heads("split(self.width // self.heads, 2)", "split(Q.size(0), 0)"),
+    "heads as rows, one after another, by their number": _heads("chunk(self.heads, 2)", "chunk(self.heads, 0)"),
+    "heads as rows, taken apart by another number": _heads(
+        "chunk(self.heads, 2)", "chunk(4, 0)", "net(rows, rows)[:2].repeat(2)", ("DDP402",)
+    ),
+    "heads as rows, half of the batch at a time": _heads(
+        "chunk(self.heads, 2)", "split(Q.size(0) // 2, 0)", "net(rows, rows).repeat(2)", ("DDP402",)
+    ),
+    "heads as rows, and all samples in one": _heads("chunk(self.heads, 2)", "chunk(self.heads, 0)", "net(rows, rows).softmax(0)"),
+}

@@ -409,7 +409,8 @@ def joined(use: Use) -> Result:
     if side == 0 and len(rows) < len(items):
         return NO_CLAIM
     kept = shape.resized()._replace(front=shape.front and side > 0)
-    return Result(rows[0].scale, kept, JOINED if side == 0 and len(rows) > 1 else frozenset())
+    several = len(rows) > 1 or parts.items is None
+    return Result(rows[0].scale, kept, JOINED if side == 0 and several else frozenset())
 
 
 def _of_all(use: Use, rows: Sequence[Argument]) -> Shape | None:
