@@ -180,5 +180,7 @@ WHOLE = frozenset(
         "numbers of numpy as many as a batch is long, from a distribution that has no row",
         "images that are turned across the batch",
         "a product of rows with a vector, or a matrix, whose dimensions nothing tells",
+        "rows between the extremes of each column",
+        "rows by the largest of how far they are from their mean",
     )
 )
