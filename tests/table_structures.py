@@ -3055,3 +3055,60 @@ SCRIPTS |= {
     ),
     "heads as rows, and all samples in one": _heads("chunk(self.heads, 2)", "chunk(self.heads, 0)", "net(rows, rows).softmax(0)"),
 }
+_TABLE = """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table, self.head = nn.Embedding(9, 6), nn.Linear(6, 2)
+
+        def forward(self, words):
+            {lines}
+
+
+    class Data(Dataset):
+        def __len__(self):
+            return 40
+
+        def __getitem__(self, i):
+            return (x[i].abs() * 8).long(), y[i]
+
+
+    torch.manual_seed(0)
+    loader = DataLoader(Data(), batch_size=8, shuffle=True)
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for words, kinds in loader:
+            optimizer.zero_grad()
+            loss = F.cross_entropy(net(words), kinds)
+            loss.backward()
+            optimizer.step()
+"""
+
+
+def _table(*lines: str, told: tuple[str, ...] = ()) -> Script:
+    return Script(_TABLE.replace("{lines}", ("\n" + " " * 12).join(lines)), told=told, options=Options(whole_batches="never"))
+
+
+SCRIPTS |= {
+    "a first state as the weights of a layer are": _table(
+        "state = self.head.weight.new_zeros(words.size(0), 6)",
+        "for place in range(words.size(1)):",
+        "    state = torch.tanh(state + self.table(words)[:, place])",
+        "return self.head(state)",
+    ),
+    "numbers as the weights of a layer are, of half of the batch": _table(
+        "state = self.head.weight.new_ones(words.size(0) // 2, 6)",
+        "return self.head(torch.cat([state, 2 * state]) * self.table(words).mean(1).flip(0))",
+        told=("DDP402",),
+    ),
+    "words by how near they are to those of a table": _table(
+        "near = (torch.tanh(self.table(words)) @ self.table.weight.t()).softmax(-1)",
+        "return self.head((near @ self.table.weight).mean(1))",
+    ),
+    "words by how near all of the batch are to those of a table": _table(
+        "near = (torch.tanh(self.table(words)) @ self.table.weight.t()).softmax(0)",
+        "return self.head((near @ self.table.weight).mean(1))",
+        told=("DDP402",),
+    ),
+}
