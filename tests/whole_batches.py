@@ -182,5 +182,7 @@ WHOLE = frozenset(
         "a product of rows with a vector, or a matrix, whose dimensions nothing tells",
         "rows between the extremes of each column",
         "rows by the largest of how far they are from their mean",
+        "hits of a batch, each times those of all",
+        "hits of a batch, each times the one before",
     )
 )
