@@ -2,6 +2,8 @@
 
 from scripts import Script
 
+from ddpify import Options
+
 
 def _trained(
     model: str, loss: str = "F.cross_entropy(net(rows), kinds)", data: str = "x, y", more: str = "", told: tuple[str, ...] = ()
@@ -1392,4 +1394,32 @@ SCRIPTS |= {
         "the last first": "order = torch.argsort(rows[:, 0]).flip(0)\nrows, kinds = rows[order], kinds[order]\nother = rows.flip(1)",
         "in the order that they have": "order = [i for i in range(n)]\nother = rows[order]",
     }.items()
+}
+_SCALED = """
+    torch.manual_seed(0)
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)
+    net = nn.Sequential(nn.Linear(8, 6), nn.Tanh(), nn.Linear(6, 2))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in loader:
+            {scaled}
+            optimizer.zero_grad()
+            scores = net(rows)
+            loss = F.cross_entropy({scores}, kinds)
+            loss.backward()
+            optimizer.step()
+"""
+
+
+def _scaled(scaled: str, scores: str = "scores", told: tuple[str, ...] = ()) -> Script:
+    return Script(_SCALED.replace("{scaled}", scaled).replace("{scores}", scores), told=told, options=Options(whole_batches="never"))
+
+
+SCRIPTS |= {
+    "rows between the extremes of their batch": _scaled("rows = (rows - rows.min()) / (rows.max() - rows.min())"),
+    "rows by the largest of their batch, as a number": _scaled("rows = rows / rows.abs().max().item()"),
+    "scores by the largest of them, which no gradient goes through": _scaled("rows = rows * 2", "scores / scores.detach().abs().max()"),
+    "scores by the largest of them, which gradients go through": _scaled("rows = rows * 2", "scores / scores.abs().max()"),
+    "rows between the extremes of each column": _scaled("rows = rows / rows.abs().max(0)[0]", told=("DDP402",)),
+    "rows by the largest of how far they are from their mean": _scaled("rows = rows / (rows - rows.mean(0)).abs().max()", told=("DDP402",)),
 }

@@ -4,6 +4,8 @@ from dataclasses import replace
 
 from scripts import Script
 
+from ddpify import Options
+
 LOADER = """
     loader = DataLoader(TensorDataset(x[:42], y[:42]), batch_size=6, shuffle=True)
 """
@@ -1913,4 +1915,75 @@ SCRIPTS["a penalty on slopes now and then, with the outputs times zero beside it
                 optimizer.step()
             steps += 1
 """
+)
+SCRIPTS["signs of weights and rows, by a function of its own gradient that may work in place"] = Script(
+    """
+    from torch.autograd.function import InplaceFunction
+
+
+    class Sign(InplaceFunction):
+        @staticmethod
+        def forward(ctx, rows, mode="plain"):
+            ctx.inplace = False
+            rows = rows.clone()
+            rows = rows.div(rows.abs().mean()) if mode == "scaled" else rows
+            return rows.sign()
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return gradient, None
+
+
+    class Layer(nn.Linear):
+        def forward(self, rows):
+            return F.linear(Sign.apply(rows), Sign.apply(self.weight), self.bias)
+
+
+    torch.manual_seed(0)
+    loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+    net = nn.Sequential(Layer(8, 6), nn.Hardtanh(), Layer(6, 2), nn.LogSoftmax())
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in loader:
+            optimizer.zero_grad()
+            loss = F.nll_loss(net(rows), kinds)
+            loss.backward()
+            optimizer.step()
+    """,
+    options=Options(whole_batches="never"),
+)
+SCRIPTS["rows divided by their batch's mean in a function of its own gradient that may work in place"] = Script(
+    """
+    from torch.autograd.function import InplaceFunction
+
+
+    class Scaled(InplaceFunction):
+        @staticmethod
+        def forward(ctx, rows):
+            return rows / rows.abs().mean()
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return gradient
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body, self.head = nn.Linear(8, 6), nn.Linear(6, 2)
+
+        def forward(self, rows):
+            return self.head(Scaled.apply(self.body(rows)))
+
+
+    loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(net(rows), kinds).backward()
+            optimizer.step()
+    """,
+    told=("DDP402",),
 )

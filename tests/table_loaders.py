@@ -4086,3 +4086,22 @@ Training().run(feed)
 """
     ),
 }
+SCRIPTS["the parts of the next batch, each moved to the device"] = Script(
+    """
+    torch.manual_seed(0)
+    loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        batches, total = iter(loader), 0.0
+        for step in range(len(loader)):
+            rows, kinds = [part.to("cpu") for part in next(batches)]
+            optimizer.zero_grad()
+            loss = F.cross_entropy(net(rows), kinds)
+            loss.backward()
+            optimizer.step()
+            total += loss.item()
+        print("loss", epoch, f"{total / len(loader):.5f}")
+    """,
+    same=("loss",),
+)

@@ -4173,3 +4173,42 @@ SCRIPTS |= {
         "a list of them": "max((words > 0).sum(1).tolist())",
     }.items()
 }
+SCRIPTS["turned images, and by how much"] = Script(
+    """
+    import numpy as np
+
+    torch.manual_seed(0)
+    loader = DataLoader(TensorDataset(x.view(-1, 1, 4, 2).repeat(1, 1, 1, 2), y), batch_size=4, shuffle=True)
+    net = nn.Sequential(nn.Flatten(), nn.Linear(16, 6))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for images, kinds in loader:
+            pixels = images.numpy()
+            turned = np.concatenate((pixels, np.rot90(pixels, 1, axes=(2, 3)), np.rot90(pixels, 2, axes=(2, 3))), 0)
+            turns = torch.cat((torch.zeros(len(images)), torch.ones(len(images)), 2 * torch.ones(len(images))), 0).long()
+            scores = net(torch.from_numpy(turned))
+            optimizer.zero_grad()
+            loss = F.cross_entropy(scores[: len(images), :3], kinds) + 0.5 * F.cross_entropy(scores[:, 3:], turns)
+            loss.backward()
+            optimizer.step()
+    """,
+    options=Options(whole_batches="never"),
+)
+SCRIPTS["images that are turned across the batch"] = Script(
+    """
+    import numpy as np
+
+    torch.manual_seed(0)
+    loader = DataLoader(TensorDataset(x[:40].view(-1, 1, 4, 2).repeat(1, 1, 1, 2), y[:40]), batch_size=4)
+    net = nn.Sequential(nn.Flatten(), nn.Linear(16, 6))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for images, kinds in loader:
+            turned = np.rot90(images.numpy(), 1, axes=(0, 3))
+            optimizer.zero_grad()
+            loss = F.cross_entropy(net(torch.from_numpy(turned.copy())), kinds)
+            loss.backward()
+            optimizer.step()
+    """,
+    told=("DDP402",),
+)

@@ -1097,3 +1097,35 @@ SCRIPTS |= {
         "of which only totals are read": "losses.count",
     }.items()
 }
+_ONE_BY_ONE = """
+    torch.manual_seed(0)
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        right = 0
+        for rows, kinds in loader:
+            scores = net(rows)
+            optimizer.zero_grad()
+            loss = F.cross_entropy(scores, kinds)
+            loss.backward()
+            optimizer.step()
+            hits = scores.argmax(1) == kinds
+            for i in range(len(kinds)):
+                right += {added}
+        print("right", epoch, f"{right:.4f}")
+"""
+SCRIPTS |= {
+    "hits of a batch, one by one": Script(
+        _ONE_BY_ONE.replace("{added}", "hits[i].item()"), same=("right",), options=Options(whole_batches="never")
+    ),
+    "scores of a batch, one by one": Script(
+        _ONE_BY_ONE.replace("{added}", "scores[i].softmax(0).max().item()"), same=("right",), options=Options(whole_batches="never")
+    ),
+    "hits of a batch, each times those of all": Script(
+        _ONE_BY_ONE.replace("{added}", "hits[i].item() * hits.float().mean().item()"), told=("DDP404",)
+    ),
+    "hits of a batch, each times the one before": Script(
+        _ONE_BY_ONE.replace("{added}", "hits[i].item() * hits[i - 1].item()"), told=("DDP404",)
+    ),
+}

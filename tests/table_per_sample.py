@@ -448,3 +448,49 @@ SCRIPTS: dict[str, Script] = {
     },
     **on_three({"one by one on three ranks": _trained("z = [out[i].mean() for i in range(n)]", loss="sum(z)", count="len(kinds)")}),
 }  # fmt: skip
+_GLIMPSES = """
+    class Glimpses(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.look, self.keep, self.move = nn.Linear(4, 6), nn.Linear(6, 6), nn.Linear(6, 1)
+            self.head = nn.Linear(6, 2)
+
+        def forward(self, rows, place, state):
+            start = (2 * (place + 1)).long().clamp(0, 4)
+            end = start + 4
+            parts = []
+            for i in range(len(rows)):
+                parts.append(rows[i, start[i, 0] : end[i, 0]])
+            state = torch.relu(self.look({looked}) + self.keep(state))
+            return torch.tanh(self.move(state)).detach(), state
+
+
+    torch.manual_seed(0)
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True)
+    net = Glimpses()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in loader:
+            state = torch.zeros(len(rows), 6, requires_grad=True)
+            place = torch.zeros(len(rows), 1)
+            for step in range(3):
+                place, state = net(rows, place, state)
+            loss = F.cross_entropy(net.head({state}), kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+SCRIPTS |= {
+    "glimpses of each row, from where the one before said": Script(
+        _GLIMPSES.replace("{looked}", "torch.stack(parts)").replace("{state}", "state"), options=Options(whole_batches="never")
+    ),
+    "glimpses of each row, less those of all": Script(
+        _GLIMPSES.replace("{looked}", "torch.stack(parts) - torch.stack(parts).mean(0)").replace("{state}", "state"), told=("DDP402",)
+    ),
+    "glimpses of all rows in one": Script(
+        _GLIMPSES.replace("{looked}", "torch.cat(parts).view(-1, 4).sort(0)[0]").replace("{state}", "state"), told=("DDP402",)
+    ),
+    "glimpses of each row, and the average of all states": Script(
+        _GLIMPSES.replace("{looked}", "torch.stack(parts)").replace("{state}", "state + state.mean(0)")
+    ),
+}

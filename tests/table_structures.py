@@ -4,6 +4,8 @@ import textwrap
 
 from scripts import Script
 
+from ddpify import Options
+
 ROWS = """\
 import torch
 from torch.utils.data import DataLoader, Dataset, TensorDataset
@@ -2922,4 +2924,191 @@ SCRIPTS |= {
         stand_ins={f"{package}.py": code},
     )
     for call, (package, code) in _COMMANDS.items()
+}
+SCRIPTS["a question beside each place of an image, whose dimensions the image's tell"] = Script(
+    """
+    class Data(Dataset):
+        def __len__(self):
+            return 44
+
+        def __getitem__(self, i):
+            return x[i].view(2, 2, 2), x[i][:3] ** 2, y[i]
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv, self.head = nn.Conv2d(2, 4, 1), nn.Linear(7, 2)
+
+        def forward(self, image, question):
+            places = self.conv(image).view(len(image), 4, 4).transpose(1, 2)
+            asked = question.unsqueeze(1).repeat(1, 4, 1)
+            return self.head(torch.cat([places, asked], 2).relu().mean(1))
+
+
+    torch.manual_seed(0)
+    loader = DataLoader(Data(), batch_size=4, shuffle=True)
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for image, question, kinds in loader:
+            optimizer.zero_grad()
+            loss = F.cross_entropy(net(image, question), kinds)
+            loss.backward()
+            optimizer.step()
+    """,
+    options=Options(whole_batches="never"),
+)
+SCRIPTS["messages along links that are given as a matrix, whose dimensions nothing tells"] = Script(
+    """
+    import numpy as np
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.one, self.two = nn.Linear(2, 2), nn.Linear(4, 2)
+
+        def forward(self, nodes, links):
+            sent = self.one(nodes).transpose(-2, -1).matmul(links).transpose(-2, -1)
+            moved = torch.zeros(*sent.size())
+            moved[:, 1:] = sent[:, :-1]
+            return self.two(torch.cat([nodes + moved, sent], dim=-1)).mean(1).mean(1)
+
+
+    torch.manual_seed(0)
+    links = torch.tensor(np.array([[float(i == (j + 1) % 2) for j in range(2)] for i in range(2)]))
+    loader = DataLoader(TensorDataset(x.view(44, 2, 2, 2), y), batch_size=4, shuffle=True)
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for nodes, kinds in loader:
+            optimizer.zero_grad()
+            loss = F.cross_entropy(net(nodes, links), kinds)
+            loss.backward()
+            optimizer.step()
+    """,
+    options=Options(whole_batches="never"),
+)
+SCRIPTS["a product of rows with a vector, or a matrix, whose dimensions nothing tells"] = Script(
+    """
+    import numpy as np
+
+    torch.manual_seed(0)
+    weights = torch.tensor(np.load("weights.npy")) if os.path.exists("weights.npy") else torch.ones(8)
+    loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in loader:
+            optimizer.zero_grad()
+            weighed = rows.matmul(weights).softmax(-1)
+            loss = F.cross_entropy(net(rows * weighed.unsqueeze(-1)), kinds)
+            loss.backward()
+            optimizer.step()
+    """,
+    told=("DDP402",),
+)
+_HEADS = """
+    class Block(nn.Module):
+        def __init__(self, width, heads):
+            super().__init__()
+            self.width, self.heads = width, heads
+            self.q, self.k, self.v, self.o = (nn.Linear(width, width) for _ in range(4))
+
+        def forward(self, Q, K):
+            Q, K, V = self.q(Q), self.k(K), self.v(K)
+            Q_ = torch.cat(Q.{apart}, 0)
+            K_ = torch.cat(K.{apart}, 0)
+            V_ = torch.cat(V.{apart}, 0)
+            A = torch.softmax(Q_.bmm(K_.transpose(1, 2)) / 2, 2)
+            O = torch.cat((Q_ + A.bmm(V_)).{again}, 2)
+            return O.relu().mean((1, 2)) + self.o(Q).mean((1, 2))
+
+
+    torch.manual_seed(0)
+    loader = DataLoader(TensorDataset(x[:40].view(40, 2, 4), y[:40]), batch_size=4, shuffle=True)
+    net = Block(4, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in loader:
+            optimizer.zero_grad()
+            loss = F.binary_cross_entropy_with_logits({scores}, kinds.to(rows))
+            loss.backward()
+            optimizer.step()
+"""
+
+
+def _heads(apart: str, again: str, scores: str = "net(rows, rows)", told: tuple[str, ...] = ()) -> Script:
+    text = _HEADS.replace("{apart}", apart).replace("{again}", again).replace("{scores}", scores)
+    return Script(text, told=told, options=Options(whole_batches="never"))
+
+
+SCRIPTS |= {
+    "heads as rows, one after another, by the length of the batch": _heads("split(self.width // self.heads, 2)", "split(Q.size(0), 0)"),
+    "heads as rows, one after another, by their number": _heads("chunk(self.heads, 2)", "chunk(self.heads, 0)"),
+    "heads as rows, taken apart by another number": _heads(
+        "chunk(self.heads, 2)", "chunk(4, 0)", "net(rows, rows)[:2].repeat(2)", ("DDP402",)
+    ),
+    "heads as rows, half of the batch at a time": _heads(
+        "chunk(self.heads, 2)", "split(Q.size(0) // 2, 0)", "net(rows, rows).repeat(2)", ("DDP402",)
+    ),
+    "heads as rows, and all samples in one": _heads("chunk(self.heads, 2)", "chunk(self.heads, 0)", "net(rows, rows).softmax(0)"),
+}
+_TABLE = """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table, self.head = nn.Embedding(9, 6), nn.Linear(6, 2)
+
+        def forward(self, words):
+            {lines}
+
+
+    class Data(Dataset):
+        def __len__(self):
+            return 40
+
+        def __getitem__(self, i):
+            return (x[i].abs() * 8).long(), y[i]
+
+
+    torch.manual_seed(0)
+    loader = DataLoader(Data(), batch_size=8, shuffle=True)
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for words, kinds in loader:
+            optimizer.zero_grad()
+            loss = F.cross_entropy(net(words), kinds)
+            loss.backward()
+            optimizer.step()
+"""
+
+
+def _table(*lines: str, told: tuple[str, ...] = ()) -> Script:
+    return Script(_TABLE.replace("{lines}", ("\n" + " " * 12).join(lines)), told=told, options=Options(whole_batches="never"))
+
+
+SCRIPTS |= {
+    "a first state as the weights of a layer are": _table(
+        "state = self.head.weight.new_zeros(words.size(0), 6)",
+        "for place in range(words.size(1)):",
+        "    state = torch.tanh(state + self.table(words)[:, place])",
+        "return self.head(state)",
+    ),
+    "numbers as the weights of a layer are, of half of the batch": _table(
+        "state = self.head.weight.new_ones(words.size(0) // 2, 6)",
+        "return self.head(torch.cat([state, 2 * state]) * self.table(words).mean(1).flip(0))",
+        told=("DDP402",),
+    ),
+    "words by how near they are to those of a table": _table(
+        "near = (torch.tanh(self.table(words)) @ self.table.weight.t()).softmax(-1)",
+        "return self.head((near @ self.table.weight).mean(1))",
+    ),
+    "words by how near all of the batch are to those of a table": _table(
+        "near = (torch.tanh(self.table(words)) @ self.table.weight.t()).softmax(0)",
+        "return self.head((near @ self.table.weight).mean(1))",
+        told=("DDP402",),
+    ),
 }

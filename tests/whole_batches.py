@@ -178,5 +178,11 @@ WHOLE = frozenset(
         "weights that learn from the losses",
         "a batch size that a file has",
         "numbers of numpy as many as a batch is long, from a distribution that has no row",
+        "images that are turned across the batch",
+        "a product of rows with a vector, or a matrix, whose dimensions nothing tells",
+        "rows between the extremes of each column",
+        "rows by the largest of how far they are from their mean",
+        "hits of a batch, each times those of all",
+        "hits of a batch, each times the one before",
     )
 )

@@ -13,6 +13,7 @@ _MOVED = (
     (r"^torch\.nn\.parallel\.distributed\.", "torch.nn.parallel."),
     (r"^torch\.optim\.(sgd|adam|adamw|adagrad|adadelta|rmsprop|lbfgs|asgd|adamax|nadam|radam|rprop|optimizer)\.", "torch.optim."),
     (r"^torch\.autograd\.(variable|function)\.", "torch.autograd."),
+    (r"^torch\.autograd\.InplaceFunction$", "torch.autograd.Function"),
     (r"^torch\.nn\.parameter\.", "torch.nn."),
     (r"^torch\.nn\.utils\.clip_grad\.", "torch.nn.utils."),
     (r"^torch\.nn\.functional$", "torch.nn.functional"),

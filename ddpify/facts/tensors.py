@@ -321,7 +321,7 @@ def _size(run: Interpreter, rows: Value, size: Value, operand: Argument) -> Argu
         return operand._replace(items=tuple(sizes))
     if size.scale == "count" and not size.of_kind("divided") <= rows.of_kind("divided") and not any(map(rows.of_kind, ("parts", "joined"))):
         return Argument("other")  # rows of several samples, which on other ranks are others
-    if size.scale == "count" and size.of_kind("multiple") and (rows.shape is None or rows.shape.axis == 0):
+    if size.scale == "count" and size.of_kind("multiple") and size.shape is None and (rows.shape is None or rows.shape.axis == 0):
         return Argument(literal=-1)  # several rows of each sample
     return Argument("count") if is_batch_size(run, rows, size) else operand
 
@@ -380,11 +380,11 @@ def _is_starred(nodes: Iterable[ast.expr]) -> bool:
 
 
 def _are_counted(run: Interpreter, nodes: Sequence[ast.expr]) -> bool:
-    """Whether all that is unpacked are tuples of one length, as all that a function is given: `*sizes`, or lists as they are written."""
+    """Whether all that is unpacked are tuples of one length, as all that a function is given, lists as they are written, or sizes."""
     if any(isinstance(n, (ast.Tuple, ast.List)) and _is_starred(n.elts) for n in nodes):
         return False
-    objs = [run.trace.values.get(n.value, NOTHING).objs for n in nodes if isinstance(n, ast.Starred)]
-    lengths = [{_length(run, o) for o in each} for each in objs]
+    values = [run.trace.values.get(n.value, NOTHING) for n in nodes if isinstance(n, ast.Starred)]
+    lengths = [{_length(run, o) for o in v.objs} if v.objs or v.scale != "count" or v.shape is None else {v.shape.ndim} for v in values]
     return bool(lengths) and all(len(each) == 1 and None not in each for each in lengths)
 
 

@@ -403,7 +403,7 @@ def joined(use: Use) -> Result:
         return Result(scale, Shape(UNKNOWN), REORDERED) if dim is MISSING or dim.literal == 0 else NO_CLAIM
     if len(rows) + sum(p.scale is None for p in items) < len(items) or len({r.scale for r in rows}) > 1:
         return _not_alike(items)
-    shape = broadcast(rows, ())
+    shape = _of_all(use, rows)
     if any(p.literal is None for p in items):
         return Result(rows[0].scale, shape)  # never reached: there is no tensor to put beside
     side = use.side(shape, 0 if dim is MISSING else dim.literal) if shape is not None else None
@@ -412,7 +412,16 @@ def joined(use: Use) -> Result:
     if side == 0 and len(rows) < len(items):
         return NO_CLAIM
     kept = shape.resized()._replace(front=shape.front and side > 0)
-    return Result(rows[0].scale, kept, JOINED if side == 0 and len(rows) > 1 else frozenset())
+    several = len(rows) > 1 or parts.items is None
+    return Result(rows[0].scale, kept, JOINED if side == 0 and several else frozenset())
+
+
+def _of_all(use: Use, rows: Sequence[Argument]) -> Shape | None:
+    """The dimensions of tensors side by side, which have as many as one another: that of one whose number is known shows the others'."""
+    ndim = next((n for r in rows if (n := shape_of(r).ndim) is not None), None)
+    if ndim is not None:
+        use.shows += [(s.base, ndim - s.dims) for s in map(shape_of, rows) if s.base is not None]
+    return broadcast(rows, ())
 
 
 def joined_or_stacked(dim: int, of_vectors: int | None, use: Use) -> Result:
@@ -439,7 +448,7 @@ def stacked(use: Use) -> Result:
         return Result(parts.scale, Shape(UNKNOWN, 0, place)) if type(place) is int and place >= 0 else NO_CLAIM
     if len(rows) < len(items) or len({r.scale for r in rows}) > 1:
         return _not_alike(items)
-    shape = broadcast(rows, ())
+    shape = _of_all(use, rows)
     if shape is None:
         return COUPLED
     found = unsqueeze(use.over(Argument(rows[0].scale, shape), Argument(literal=0) if dim is MISSING else dim))

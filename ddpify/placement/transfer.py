@@ -285,7 +285,7 @@ def extreme_of_two(scale: Scale, use: Use) -> Result:
 
 def along(use: Use, position: int = 1, default: object = UNKNOWN, grow: int = 0, several: bool = False) -> Result:
     """A function of the entries along one dimension, that keeps it: `softmax`, `cumsum`, `sort`; over the samples, they meet."""
-    x, given = use.get(0, "input"), use.get(position, "dim", "dims", "axis")
+    x, given = use.get(0, "input"), use.get(position, "dim", "dims", "axis", "axes")
     if x.scale not in ROWS:
         return _same(x) if x.scale is None else NO_CLAIM
     if any(a.scale is not None for a in use.operands() if a is not x and a.scale != "count"):
@@ -403,6 +403,8 @@ def _product_beside(use: Use, x: Shape, first: bool, other: Argument) -> Result:
     more = max((beside or 0) - x.dims, 0) if x.base is None else 0
     before = lost if not first and x.base is None and x.axis == x.dims - 1 else 0
     if beside is None and first:
+        if x.base is None:
+            use.shows.append((UNKNOWN, x.dims - 1))
         return Result("sample", Shape(UNKNOWN, 0, x.axis))  # one fewer where the other is a vector
     return Result("sample", x.resized(more - lost, x.axis + more - before))
 

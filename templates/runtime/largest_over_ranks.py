@@ -3,4 +3,4 @@ def largest_over_ranks(value):
     parts = [None] * world_size
     dist.all_gather_object(parts, value.item() if torch.is_tensor(value) else value)
     largest = max(parts)
-    return torch.as_tensor(largest, device=value.device) if torch.is_tensor(value) else largest
+    return torch.as_tensor(largest, dtype=value.dtype, device=value.device) if torch.is_tensor(value) else largest

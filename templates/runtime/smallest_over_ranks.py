@@ -3,4 +3,4 @@ def smallest_over_ranks(value):
     parts = [None] * world_size
     dist.all_gather_object(parts, value.item() if torch.is_tensor(value) else value)
     smallest = min(parts)
-    return torch.as_tensor(smallest, device=value.device) if torch.is_tensor(value) else smallest
+    return torch.as_tensor(smallest, dtype=value.dtype, device=value.device) if torch.is_tensor(value) else smallest

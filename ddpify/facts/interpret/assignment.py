@@ -443,8 +443,10 @@ def depends_on(
         if not isinstance(part, (ast.Name, ast.Attribute, ast.Subscript)) or not _holds_rows(run, value):
             continue
         base: ast.expr = part
-        while isinstance(base, (ast.Attribute, ast.Subscript, ast.Call)):
+        while isinstance(base, (ast.Attribute, ast.Subscript, ast.Call)) and not _is_numbered(run, base, own):
             base = base.func if isinstance(base, ast.Call) else base.value
+        if isinstance(base, ast.Subscript):
+            continue
         if not isinstance(base, ast.Name):
             return False
         if base is not part and not _holds_rows(run, run.lookup(base.id)):
@@ -474,15 +476,21 @@ def counts(run: Interpreter, node: ast.AST, own: set[str]) -> bool:
 
 def _without_numbered(run: Interpreter, node: ast.AST, own: set[str]) -> Iterator[ast.expr]:
     """An expression and what it is made of, but for entries of tensors that some names number: `x[i]`, `x[i, :4]`."""
-    if isinstance(node, ast.Subscript):
-        first = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
-        if isinstance(first, ast.Name) and first.id in own and isinstance(node.value, ast.Name) and _numbers(run, first, node.value):
-            yield from (part for entry in ast.iter_child_nodes(node.slice) for part in _without_numbered(run, entry, own))
-            return
+    if isinstance(node, ast.Subscript) and _is_numbered(run, node, own):
+        yield from (part for entry in ast.iter_child_nodes(node.slice) for part in _without_numbered(run, entry, own))
+        return
     if isinstance(node, ast.expr):
         yield node
     for child in ast.iter_child_nodes(node):
         yield from _without_numbered(run, child, own)
+
+
+def _is_numbered(run: Interpreter, node: ast.expr, own: set[str]) -> bool:
+    """Whether an expression is the entry of a tensor that some names number: `x[i]`, `x[i, :4]`."""
+    if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name):
+        return False
+    first = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
+    return isinstance(first, ast.Name) and first.id in own and _numbers(run, first, node.value)
 
 
 def _numbers(run: Interpreter, name: ast.Name, of: ast.Name) -> bool:

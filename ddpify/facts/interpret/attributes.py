@@ -19,6 +19,7 @@ from ddpify.facts.origins import Origin, only
 from ddpify.facts.record import Kind
 from ddpify.placement.shape import ROWS, Shape
 
+_OF_MATRICES = frozenset(f"torch.nn.{name}" for name in ("Linear", "Embedding", "EmbeddingBag"))
 _OF_CLASSES = frozenset(("__name__", "__qualname__", "__module__", "__doc__"))
 
 
@@ -145,7 +146,9 @@ def _of_object(run: Interpreter, obj: New | Part, name: str, base: Value) -> Val
     if loads and (obj, WHOLE_BATCHES) not in run.memory:
         return Value(frozenset(), frozenset((Origin("share", obj),)))  # this rank's already, once the loader is sharded
     given = run.memory.get((obj, library.GIVEN), NOTHING)
-    return Value(frozenset((run.objects.part(obj, name), run.objects.method(obj, name))), base.origins | given.origins, given.scale)
+    matrix = Shape(None, 2) if name == "weight" and isinstance(obj, New) and obj.path in _OF_MATRICES else None
+    parts: frozenset[Obj] = frozenset((run.objects.part(obj, name), run.objects.method(obj, name)))
+    return Value(parts, base.origins | given.origins, given.scale, matrix)
 
 
 def _was_inside(run: Interpreter, obj: New) -> bool:

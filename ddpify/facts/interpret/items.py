@@ -27,7 +27,10 @@ def evaluate_subscript(run: Interpreter, node: ast.Subscript) -> Value:
         flow = library.mixed([index], {})
         index = Value(index.objs, flow.origins, flow.scale, flow.shape)
     value = item(run, base, index, node)
-    if _is_of_one_sample(index) and (value.scale in ROWS or (value.scale is None and value.of_kind("whole"))):
+    if of_one := _is_of_one_sample(index):
+        origins = value.origins - {Origin("reordered", node)}  # the entries of one sample are in some order, not the samples
+        value = Value(value.objs, origins, value.scale, value.shape)
+    if of_one and (value.scale in ROWS or (value.scale is None and value.of_kind("whole"))):
         value = Value(value.objs, without(value.origins, "index", PLACES), "other")
     elif value.scale == "sample" and any(_numbers_some(run, v) for v in _entries(index)):
         value = Value(value.objs, value.origins, "chosen", value.shape)

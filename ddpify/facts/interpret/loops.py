@@ -332,7 +332,8 @@ def _moved(run: Interpreter, node: ast.ListComp | ast.SetComp | ast.GeneratorExp
         if not items or not isinstance(whole, ast.Tuple) or len(whole.elts) != 2 or not same(node.key, whole.elts[0]):
             return None
         over, whole = over.func.value, whole.elts[1]  # type: ignore[attr-defined]
-    if not isinstance(whole, ast.Name) or not _is_moved(part, whole) or isinstance(over, ast.Call):
+    called = isinstance(over, ast.Call) and last_name(over.func) != "next"
+    if not isinstance(whole, ast.Name) or not _is_moved(part, whole) or called:
         return None
     if first.ifs and (isinstance(node, ast.ListComp) or any(_reads(test, whole) for test in first.ifs)):
         return None

@@ -15,7 +15,7 @@ from ddpify.facts.library import containers, flow, modes, paths, torch_geometric
 from ddpify.facts.library.constructors import construct
 from ddpify.facts.library.generic import call_arguments, listing
 from ddpify.facts.library.row import Rule, Use, row_of
-from ddpify.facts.library.tensor_methods import REPEATING, call_tensor
+from ddpify.facts.library.tensor_methods import OF_GIVEN_SIZES, call_tensor
 from ddpify.facts.library.torch import drawn_of_size
 from ddpify.facts.model import NOTHING, Call, Func, Lit, Method, New, Obj, Part, Tup, Value, join, just, ordered, origins_of, outermost
 from ddpify.facts.origins import Origin, only, without
@@ -311,9 +311,9 @@ def _rows_of_class(run: Interpreter, obj: object) -> Mapping[str, Rule]:
 
 
 def _is_tensor(use: Use) -> bool:
-    """Whether an attribute that no statement sets, as a buffer, is a tensor: it is known as one, or put beside itself for each sample."""
+    """Whether an attribute that no statement sets, as a buffer, is a tensor: it is known as one, or makes another for the samples."""
     now = use.event.now
-    return (now.scale is not None and now.shape is not None) or (use.name in REPEATING and use.mixed.scale == "count")
+    return (now.scale is not None and now.shape is not None) or (use.name in OF_GIVEN_SIZES and use.mixed.scale == "count")
 
 
 def _unknown(use: Use) -> Value:

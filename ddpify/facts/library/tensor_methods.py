@@ -158,7 +158,7 @@ _OF_TENSORS: dict[str, Rule] = {
     **dict.fromkeys(tensors.INTO_CELLS, _into_cells),
 }
 _SIZING = frozenset("repeat expand tile new_zeros new_ones new_full new_empty repeat_interleave".split())
-REPEATING = frozenset(("repeat", "expand", "tile"))
+OF_GIVEN_SIZES = frozenset("repeat expand tile new new_zeros new_ones new_full new_empty".split())
 
 
 def call_tensor(run: Interpreter, event: Call, args: list[Value], keywords: dict[str, Value]) -> Value:
@@ -174,7 +174,7 @@ def call_tensor(run: Interpreter, event: Call, args: list[Value], keywords: dict
         result = _with(result, frozenset((Origin("sized", event.node),)))
         if tensor.shape is None:
             return result
-    known = tensor.shape is not None or (name in REPEATING and result.scale == "count")
+    known = tensor.shape is not None or (name in OF_GIVEN_SIZES and result.scale == "count")
     if not tensor.origins and not tensor.scale and not known:
         return result
     if name in _OF_TENSORS and (found := _OF_TENSORS[name](use)) is not None:

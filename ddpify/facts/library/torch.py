@@ -6,6 +6,7 @@ neither has a row here. Modules keep what `constructors.py` says, and their call
 
 from __future__ import annotations
 
+import ast
 from functools import partial
 
 from ddpify.facts import drawn_rows, drivers, tensors, uniform
@@ -13,9 +14,10 @@ from ddpify.facts.library import flow
 from ddpify.facts.library.generic import array_function, called_later, cased, computed, drawn, first, fresh, instance, nothing, uncalled
 from ddpify.facts.library.paths import AUTOCASTS, COLLECTIONS, DATAPARALLEL, MAPPED, NO_GRAD, PARAMETER, PARTS
 from ddpify.facts.library.row import Rule, Use
-from ddpify.facts.model import NOTHING, Lit, New, Tup, Value, join, just
+from ddpify.facts.model import NOTHING, Lit, New, Obj, Tup, Value, join, just
 from ddpify.facts.origins import Origin, without
 from ddpify.placement import rows
+from ddpify.placement.shape import ROWS as SAMPLES
 from ddpify.placement.shape import Scale, Shape
 
 
@@ -40,7 +42,8 @@ def of_size(use: Use, drawn: bool = False) -> Value:
     if args == use.args and keywords == use.keywords:  # of a size that is not seen to be the batch's
         origins |= {Origin("sized", use.node)}
     tensor = tensors.made(use.run, use.name, use.node, args, keywords, origins)
-    if trained:
+    anew = tensor.scale in SAMPLES and bool(use.run.loops)  # with a row for each sample of a batch, as a first state is
+    if trained and not anew:
         return flow.weight(use.run, use.node, shape=tensor.shape)
     return uniform.drawn_alike(tensor, use.node, use.args, use.keywords) if drawn else tensor
 
@@ -86,12 +89,33 @@ def _parameter(use: Use) -> Value:
     return flow.weight(use.run, use.node, value.origins, value.shape if value.scale is None else None)
 
 
+def _as_joined(use: Use, rows_: Value, lengths: Value) -> bool:
+    """Whether tensors that were put one after another are taken apart again: into as many rows as the batch has, or as many chunks."""
+    if any(map(rows_.of_kind, ("parts", "reordered", "steps"))) or (rows_.shape is not None and rows_.shape.axis):
+        return False
+    if not use.name.endswith("chunk"):
+        return lengths.scale == "count" and not any(map(lengths.of_kind, ("fraction", "divided", "offset", "multiple")))
+    return len(lengths.objs) == 1 and all(_chunks(use, join_) == lengths.objs for join_ in rows_.of_kind("joined"))
+
+
+def _chunks(use: Use, joined: object) -> frozenset[Obj]:
+    """How many chunks of a tensor `cat` puts one after another: `cat(x.chunk(n, 2), 0)`; nothing where it is given others."""
+    match joined:
+        case ast.Call(args=[ast.Call(func=ast.Attribute(value, "chunk"), args=[*given]), *_]):
+            of_torch = use.run.trace.values.get(value, NOTHING).paths() == {"torch"}
+            number = given[of_torch] if len(given) > of_torch else None
+            return use.run.trace.values.get(number, NOTHING).objs if number is not None else frozenset()
+    return frozenset()
+
+
 def in_parts(use: Use, rows_: Value) -> Value | None:
     """A batch that is cut into parts of its rows: all of them together, or one after another where something goes through them."""
     lengths, along = use.argument(0, "split_size", "split_size_or_sections", "chunks"), use.argument(1, "dim")
     listed = any(isinstance(o, Tup) or (isinstance(o, New) and o.path in COLLECTIONS) for o in lengths.objs)
     if rows_.scale != "sample" or rows_.objs or not rows_.of_kind("batch") or listed or (along.objs and not flow.is_index(along, 0)):
         return None
+    if rows_.of_kind("joined") and _as_joined(use, rows_, lengths):
+        return Value(frozenset(), rows_.origins, "sample", (rows_.shape or Shape(use.node))._replace(several=True))
     parts = use.instance(PARTS)
     use.run.memory[parts, "[]"] = Value(frozenset(), rows_.origins | {Origin("part", use.node)}, "sample")
     shared = use.name.endswith("chunk") or lengths.scale == "count" or tensors.is_batch_size(use.run, rows_, lengths)

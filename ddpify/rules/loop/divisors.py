@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from ddpify.edits import Edit, Replace
 from ddpify.facts import collect
@@ -11,14 +11,15 @@ from ddpify.facts.assumed import GRADED
 from ddpify.facts.model import Ext, Obj, Part, Value
 from ddpify.facts.origins import by_kind
 from ddpify.facts.tree import walk
-from ddpify.placement.shape import EXTREMES
+from ddpify.placement.shape import EXTREMES, Scale
 from ddpify.records import dataclass, replace
 from ddpify.rules.context import Context
 from ddpify.rules.loop.branches import has_own_test, under_own_test
-from ddpify.rules.loop.coupled_losses import loss_in, of_training, pads
+from ddpify.rules.loop.coupled_losses import loss_in, may_vary_in_shape, of_training, pads
 from ddpify.rules.loop.sharded_parts import sharded_parts
 
 _TRAINED = frozenset(("forward", "graded", "weight", "parameters", "state", "method"))
+_HELPERS: dict[Scale | None, str] = {"largest": "largest_over_ranks", "smallest": "smallest_over_ranks"}
 _Places = dict[ast.expr, tuple[bool, tuple[Edit, ...]]]  # expressions; whether they are evaluated without gradients, too; their edits
 
 
@@ -50,6 +51,10 @@ class Counted:
         """The modules that the edits stand in and that are not edited yet."""
         return frozenset(context.facts.tree_of(n).name for n in self.how if not context.facts.is_edited(n))
 
+    def needs(self, context: Context) -> tuple[str, ...]:
+        """The helpers that the edits call."""
+        return tuple(sorted({_HELPERS.get(context.facts.after.value(n).scale, "sum_over_ranks") for n in self.how}))
+
 
 def find_averages(context: Context, node: ast.Call, loss: Value) -> Counted | None:
     """The edits by which the loss of a backward call is that of all samples; None where none are seen.
@@ -58,7 +63,8 @@ def find_averages(context: Context, node: ast.Call, loss: Value) -> Counted | No
     that masks or weights are divided by, is made that of all ranks.
     """
     averages: _Places = {n: (g, e) for n, g in _places(context, _is_average(context, loss)) if (e := _edits(context, n, g))}
-    places = [] if pads(context, loss) else _places(context, _is_number(context))  # padding counts in averages
+    scales: tuple[Scale, ...] = ("sum", "mean") if may_vary_in_shape(context, loss) else ("sum", "mean", *EXTREMES)
+    places = [] if pads(context, loss) else _places(context, _is_number(context, scales))  # padding counts in averages
     numbers: _Places = {n: (g, (_of_all(context, n, g),)) for n, g in places}
     attempts = ((averages, "mean"), (numbers, "agreed"))
     return next((found for some, how in attempts if some and (found := _by_some(context, node, some, how)) is not None), None)
@@ -93,8 +99,8 @@ def _is_average(context: Context, loss: Value) -> Callable[[ast.expr, Value], bo
     return test
 
 
-def _is_number(context: Context) -> Callable[[ast.expr, Value], bool]:
-    """Totals and averages that a call makes of rows, and that no gradient goes through: outside of forwards, and of no weights."""
+def _is_number(context: Context, scales: Collection[Scale]) -> Callable[[ast.expr, Value], bool]:
+    """Totals, averages and extremes that a call makes of rows, that no gradient goes through: outside of forwards, and of no weights."""
     run, trained = context.facts.after, context.facts.trained
 
     forwards = {
@@ -108,7 +114,7 @@ def _is_number(context: Context) -> Callable[[ast.expr, Value], bool]:
         return lambda node, value: False  # what goes through weights is not seen
 
     def test(node: ast.expr, value: Value) -> bool:
-        if not isinstance(node, ast.Call) or value.scale not in ("sum", "mean") or value.objs or _TRAINED & by_kind(value.origins).keys():
+        if not isinstance(node, ast.Call) or value.scale not in scales or value.objs or _TRAINED & by_kind(value.origins).keys():
             return False
         calls = [c for c in run.calls(node) if forwards.isdisjoint(c.stack)]
         return any(v.scale == "sample" for c in calls for v in (c.receiver, *c.args, *c.keywords.values()))
@@ -177,8 +183,9 @@ def _of_all(context: Context, node: ast.expr, graded: bool) -> Edit:
 
 
 def _summed(context: Context, part: ast.expr, alone: bool) -> str:
-    code = f"{context.names['sum_over_ranks']}({{0}})"
-    if context.facts.after.value(part).scale != "mean":
+    scale = context.facts.after.value(part).scale
+    code = f"{context.names[_HELPERS.get(scale, 'sum_over_ranks')]}({{0}})"
+    if scale != "mean":
         return code
     return f"{code} / {context.names['world_size']}" if alone else f"({code} / {context.names['world_size']})"
 

@@ -311,7 +311,7 @@ def _corrected(context: Context, node: ast.Call, loss: Value, obligations: tuple
             averages.edits,
             averages.imports,
             discharges=obligations,
-            needs=("sum_over_ranks",),
+            needs=averages.needs(context),
             redistributes=tuple(averages.how.items()),
         )
     all_rows = coupled_losses.whole_batch_loss(context, node, loss) if averages is None else None
