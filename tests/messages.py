@@ -845,6 +845,10 @@ DATA = {
         "loader = DataLoader(train_set, batch_sampler=batches)\nother = DataLoader(train_set, batch_sampler=batches)\n"
         "for x, y in other:\n    print(x.sum())\n",
     ),
+    "places of a batch that are written": piece(
+        "batches",
+        "for x, y in loader:\n    mask = torch.zeros(args.batch_size, 1)\n    mask[0] = 1\n    update(x * mask, y)\n",
+    ),
     "rows of a batch counted by the batch size": piece(
         "batches", "for x, y in loader:\n    update(x[: args.batch_size], y[: args.batch_size])\n"
     ),

@@ -890,3 +890,47 @@ SCRIPTS |= {
 SCRIPTS["a batch size that a file has"] = Script(
     '\n    SIZE = int(open("size").read())\n\n' + _OF_THE_RUN.replace("{size}", "SIZE"), files={"size": "4"}, told=("DDP303",)
 )
+
+_PLACES = """
+    import numpy as np
+
+    SIZE = 12
+    loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=SIZE, shuffle=True, drop_last=True)
+    net = nn.Linear(8, 2)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    {once}
+    for epoch in range(4):
+        for rows, kinds in loader:
+            {each}
+            loss = F.cross_entropy(net(rows + 0.3 * other), kinds)
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+"""
+SCRIPTS |= on_three(
+    {
+        f"rows of a batch that have something of their places, {title}": Script(_PLACES.replace("{once}", once).replace("{each}", each))
+        for title, (once, each) in {
+            "drawn once": ("noise = torch.randn(SIZE, 8)", "other = noise"),
+            "drawn once by numpy": ("noise = torch.from_numpy(np.random.normal(0, 1, (SIZE, 8)))", "other = noise"),
+            "their numbers": ("", "other = rows * (torch.arange(SIZE).unsqueeze(1) / SIZE)"),
+            "by two parts": ("", "other = rows * torch.cat([torch.ones(SIZE // 2, 1), torch.zeros(SIZE // 2, 1)])"),
+            "by two parts of a list": ("", "other = rows * torch.tensor([1.0] * (SIZE // 2) + [0.0] * (SIZE // 2)).unsqueeze(1)"),
+            "written at some places": ("mask = torch.ones(SIZE, 1)\n    mask[: SIZE // 2] = 0", "other = rows * mask"),
+            "written at one place": ("", "mask = torch.zeros(SIZE, 1)\n            mask[0] = 1\n            other = rows * mask"),
+        }.items()
+    },
+    36,
+)
+SCRIPTS |= on_three(
+    {
+        f"rows of a batch mixed in an order {title}": Script(_PLACES.replace("{once}", once).replace("{each}", f"other = rows[{order}]"))
+        for title, (once, order) in {
+            "drawn for as many as are written out": ("", "np.random.permutation(12)"),
+            "drawn once by a generator": ("order = np.random.RandomState(0).permutation(SIZE)", "order"),
+            "that a generator draws for a whole batch": ("numbers = np.random.default_rng(0)", "numbers.permutation(SIZE)"),
+            "of one row that a generator draws": ("numbers = np.random.default_rng(0)", "numbers.integers(SIZE)"),
+        }.items()
+    },
+    36,
+)

@@ -1800,3 +1800,35 @@ SCRIPTS |= {
         + _STEP
     ),
 }
+
+_OF_OWN_GENERATOR = """
+    import random
+    import numpy as np
+
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    numbers = {made}
+    for step in range(14):
+        chosen = {drawn}
+        rows, kinds = x[chosen], y[chosen]
+        {beside}loss = F.cross_entropy(net(rows), kinds)
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+"""
+SCRIPTS |= {
+    f"batches that a generator with a seed of the script's own draws, {title}": Script(
+        _OF_OWN_GENERATOR.replace("{made}", made).replace("{drawn}", drawn).replace("{beside}", beside)
+    )
+    for title, (made, drawn, beside) in {
+        "as a choice": ("np.random.RandomState(0)", "numbers.choice(40, 6, replace=False)", ""),
+        "as numbers": ("np.random.default_rng(0)", "numbers.integers(0, 40, size=6)", ""),
+        "as the first of an order": ("np.random.default_rng(0)", "numbers.permutation(40)[:6]", ""),
+        "as a sample": ("random.Random(0)", "numbers.sample(range(40), 6)", ""),
+        "and numbers beside them": (
+            "np.random.default_rng(seed=1)",
+            "numbers.choice(40, 6)",
+            "rows = rows + 0.1 * torch.from_numpy(numbers.normal(size=rows.shape))\n        ",
+        ),
+    }.items()
+}

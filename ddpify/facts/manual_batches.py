@@ -14,7 +14,7 @@ from ddpify.facts import library
 from ddpify.facts.batch_source import JOINS, ORDERS, PATHS, BatchSource
 from ddpify.facts.example_batches import example_batches
 from ddpify.facts.library import numpy
-from ddpify.facts.model import Call, Lit, New, Part, Trace, Tup
+from ddpify.facts.model import NOTHING, Call, Lit, New, Part, Trace, Tup
 from ddpify.facts.tree import Tree, argument, arguments, is_number, last_name, names_in, same, structure, walk
 
 if TYPE_CHECKING:
@@ -33,6 +33,12 @@ _SIZES: dict[str, int | None] = {
     **{f"numpy.random.{name}": at for name, at in numpy.SIZE_AT.items()},
     "random.choices": 99,
 }
+_SIZES["numpy.random.integers"] = _SIZES["numpy.random.randint"]  # of a Generator
+_GENERATORS = {  # of the script's own: a method draws as the function of its name does
+    **dict.fromkeys([f"numpy.random.{name}" for name in ("RandomState", "default_rng", "Generator")], "numpy.random"),
+    "random.Random": "random",
+}
+_APART = ("time", "process", "rank", "random", "drawn")  # what a seed may come from that is not the same on all ranks
 _SIZE_NAMES = frozenset(("size", "k", "num_samples", "sample_shape"))
 
 
@@ -132,7 +138,7 @@ def goes_to_the_end(node: ast.Subscript, upper: ast.expr) -> bool:
 def _order(run: Run, node: ast.expr) -> ast.Call | None:
     """The call that draws an order, as it is or handed on by what takes nothing else: `list(...)`, what makes it the same on all ranks."""
     while isinstance(node, ast.Call):
-        if run.value(node.func).paths() & ORDERS:
+        if (run.value(node.func).paths() | _methods(node, _own_generators(run, node))) & ORDERS:
             return node
         if len(node.args) != 1 or node.keywords:
             break
@@ -388,14 +394,33 @@ def parts_of(nodes: Iterable[ast.expr]) -> list[ast.expr]:
 
 def _draw(run: Run, node: ast.Call) -> BatchSource | None:
     """A draw of B samples at each step: `torch.randn(B, 100)`, `torch.empty(B, 100).uniform_()`."""
-    paths = run.value(node.func).paths() & _SIZES.keys()
+    own = _own_generators(run, node)
+    paths = (run.value(node.func).paths() | _methods(node, own)) & _SIZES.keys()
     size = _size(node, _SIZES[min(paths)]) if paths else _filled_size(run, node) or _sampled_size(run, node)
     if size is None or measures(size) or is_number(size, 1) or not _looped(run, node):
         return None
     if all(map(_of_one_sample, run.calls(node))):
         return None
-    value, alike = run.value(size), any(k.arg == "generator" for k in node.keywords)
+    value, alike = run.value(size), bool(own) or any(k.arg == "generator" for k in node.keywords)
     return BatchSource("draw", node, size, alike=alike) if not value.batches() and value.scale is None else None
+
+
+def _own_generators(run: Run, node: ast.Call) -> list[Call]:
+    """The calls that make the generators whose method a call is, where the script has seeded each of them, and all ranks alike."""
+    made = run.value(node.func.value).of_kind("drawn") if isinstance(node.func, ast.Attribute) else ()
+    found = [call for each in made for call in run.calls(each)]
+    return found if all(c.func.paths() & _GENERATORS.keys() and _seeded_alike(c) for c in found) else []
+
+
+def _seeded_alike(call: Call) -> bool:
+    seed = next((v for v in (*call.args, *call.keywords.values())), NOTHING)
+    return bool(seed.objs) and not seed.is_none() and not any(map(seed.of_kind, _APART))
+
+
+def _methods(node: ast.Call, generators: Iterable[Call]) -> frozenset[str]:
+    """The functions of a library that draw as a method of some generators does."""
+    packages = {_GENERATORS[path] for call in generators for path in call.func.paths() & _GENERATORS.keys()}
+    return frozenset(f"{package}.{last_name(node.func)}" for package in packages)
 
 
 def _filled_size(run: Run, node: ast.Call) -> ast.expr | None:

@@ -123,12 +123,8 @@ def _entry(run: Interpreter, base: Value, index: Value, node: ast.Subscript, ori
     other_sample = index.of_kind("places") and isinstance(node.slice, ast.BinOp)  # `x[i - 1]`, in a loop over the samples
     of_samples = base.shape is None or base.shape.axis == 0  # else the number of a layer or step, before that of the sample
     beside = bool(index.objs) and bool(index.of_kind(PLACES))  # a list of numbers of this rank's samples
-    if (
-        (_is_drawn(base, index) or (index.of_kind("index") and not beside))
-        and not base.of_kind("forward")
-        and not other_sample
-        and of_samples
-    ):
+    by_length = _is_drawn(base, index) and bool(index.of_kind("batch"))  # a rank draws among its own rows
+    if (by_length or (index.of_kind("index") and not beside)) and not base.of_kind("forward") and not other_sample and of_samples:
         return Value(frozenset(), origins, base.scale, base.shape)
     if unknown and index.of_kind("batch") and not index.objs and not other_sample:
         return Value(frozenset(), origins | {Origin("reordered", node)}, base.scale, base.shape)

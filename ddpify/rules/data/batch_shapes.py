@@ -9,7 +9,7 @@ from ddpify.edits import Replace
 from ddpify.facts.library import numpy
 from ddpify.facts.manual_batches import parts_of, size_arguments
 from ddpify.facts.model import Call, Class, Func, join
-from ddpify.facts.tree import is_number, structure
+from ddpify.facts.tree import is_number, structure, walk
 from ddpify.rules.base import Change, Finding, Safety
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data.sizes import CODE, Sizes, divide, divide_inside, in_training
@@ -22,6 +22,10 @@ SHAPES = frozenset(
     """.split()
 ).union(numpy.SIZE_AT)
 _OTHER_NUMBERS = frozenset(("eye", "linspace", "logspace", "tile", "repeat_interleave"))  # of classes, steps or copies, as likely
+_DIFFERENT_ROWS = frozenset(("linspace", "logspace", "repeat", "tile"))
+_SIZE_FIRST = frozenset("zeros ones empty rand randn full standard_normal FloatTensor LongTensor Tensor repeat tile".split())
+_BY_PLACE = "rows of this are written by their places in a batch, and every rank has only its part of one"
+_AS_MANY = "this list is made with the batch size: it must have an entry for each sample of one rank's part of the batch"
 _ONE_RANKS = "this shape is made with the batch size: on a rank, it must have the size of that rank's part of the batch"
 _WRITTEN_OUT = "this number repeats the batch size, and every rank has only its part of a batch: shapes would not fit"
 _PERHAPS_AS_LONG = "what is made with the batch size here may be as long as a batch, and every rank has only its part of one"
@@ -74,7 +78,7 @@ def _shape(context: Context, call: Call, part: ast.expr, sizes: Sizes) -> Iterat
         yield from divide(context, part, _ONE_RANKS) if not value.of_kind("world") else ()
     elif sizes.read(value):
         yield from _read_as_shape(context, call.node, part, sizes)
-    elif sizes.derived(value, bool(sizes.computed)):
+    elif sizes.derived(value):
         yield from divide_inside(context, part, sizes, _ONE_RANKS, "this shape is computed from the batch size")
     elif _counts_rows(call) and part in parts_of(call.node.args[:1]) and sizes.equal(value) and not _is_parameter(context, call.node):
         yield context.manual(CODE, part, _WRITTEN_OUT, FROM_BATCH)
@@ -126,12 +130,42 @@ def _row_per_sample(context: Context, call: Call, sizes: Sizes) -> list[Change |
         end = _counted_to(node)
         counts = end is not None and (sizes.equal(value(end)) or sizes.read(value(end)))
         return _numbers_of_rows(context, node, end, sizes) if end is not None and counts else None
-    rows = argument(node, 2, "steps") if call.method in ("linspace", "logspace") else None
-    if call.method in ("repeat", "tile"):
-        rows = next(iter(parts_of(node.args[:1])), None)
-    if rows is None or not context.facts.is_edited(node) or not (sizes.read(value(rows)) or sizes.derived(value(rows))):
+    rows = _number_of_rows(call)
+    if rows is None or not (sizes.read(value(rows)) or sizes.derived(value(rows))):
+        return None
+    if _written_by_place(context, node):
+        return [context.manual(CODE, rows, _BY_PLACE, FROM_BATCH)]
+    if not context.facts.is_edited(node) or not (call.method in _DIFFERENT_ROWS or _drawn_once(context, call)):
         return None
     return [] if _stride(context, node) is not None else [_every_nth(context, node, "this has a row for each sample of the batch")]
+
+
+def _number_of_rows(call: Call) -> ast.expr | None:
+    """How many rows a call is told to make, by the first dimension of what it gives."""
+    if call.method in ("linspace", "logspace"):
+        return argument(call.node, 2, "steps")
+    at = 0 if call.method in _SIZE_FIRST else numpy.SIZE_AT.get(call.method, 2)
+    size = argument(call.node, at, "size")
+    return next(iter(parts_of([size])), None) if size is not None else None
+
+
+def _drawn_once(context: Context, call: Call) -> bool:
+    """Whether all ranks draw the same here, before training begins: what has a row for each sample of a batch keeps it."""
+    return not call.loops and call.result.scale is None and bool(call.result.of_kind("drawn"))
+
+
+def _written_by_place(context: Context, made: ast.Call) -> bool:
+    """Whether rows of what a call makes are written that are chosen by their places in the batch: `mask[:4] = 1`."""
+    run = context.facts.after
+    for store in run.trace.stores:
+        if isinstance(store.node, ast.Subscript) and made in run.value(store.node.value).of_kind("sized"):
+            first = next(iter(parts_of([store.node.slice])))
+            everywhere = isinstance(first, ast.Slice) and first.lower is first.upper is first.step is None
+            named = [run.value(n) for n in walk(first) if isinstance(n, ast.expr)]
+            rows = any(v.scale or any(map(v.of_kind, ("batch", "index", "sized"))) for v in named)
+            if not (everywhere or rows or (isinstance(first, ast.Constant) and first.value is ...)):
+                return True
+    return False
 
 
 def _counted_to(node: ast.Call) -> ast.expr | None:
@@ -157,8 +191,20 @@ def _numbers_of_rows(context: Context, node: ast.Call, end: ast.expr, sizes: Siz
         rows = any(v.scale == "sample" and v.batches() and v.batches() <= sizes.trained for v in call.args)
         if rows and call.result.scale in ("mean", "sum", "total") and context.facts.is_edited(node):
             return [_every_nth(context, node, "these are the row numbers of the batch")]
+    if context.facts.is_edited(node) and any(_meets_rows(context, n, node, sizes) for n in context.facts.entry.nodes()):
+        return [_every_nth(context, node, "these are the row numbers of the batch")]
     written_out = len(node.args) == 2 and sizes.equal(run.value(end))
     return [context.manual(CODE, end, _WRITTEN_OUT, FROM_BATCH)] if written_out else None
+
+
+def _meets_rows(context: Context, node: ast.AST, made: ast.Call, sizes: Sizes) -> bool:
+    """Whether numbers that a call makes are computed with the rows of a batch of the training: `rows * position`."""
+    if not isinstance(node, ast.BinOp):
+        return False
+    sides = [context.facts.after.value(side) for side in (node.left, node.right)]
+    return any(made in v.of_kind("sized") and not v.batches() for v in sides) and any(
+        v.scale == "sample" and sizes.batches(v) for v in sides
+    )
 
 
 def _stride(context: Context, node: ast.Call) -> ast.expr | None:
@@ -192,9 +238,8 @@ def lists(context: Context, sizes: Sizes) -> Iterator[Change | Finding]:
     read = {n for loop in context.facts.loops for n in loop.loss.of_kind("sized") if isinstance(n, ast.BinOp)}
     for node in sorted(read, key=lambda n: (n.lineno, n.col_offset)):
         for side in (node.left, node.right):
-            if sizes.read(context.facts.after.value(side)):
-                yield from divide(
-                    context,
-                    side,
-                    "this list is made with the batch size: it must have an entry for each sample of one rank's part of the batch",
-                )
+            value = context.facts.after.value(side)
+            if sizes.read(value):
+                yield from divide(context, side, _AS_MANY)
+            elif sizes.derived(value):
+                yield from divide_inside(context, side, sizes, _AS_MANY, "the length of this list is computed from the batch size")
