@@ -23,7 +23,11 @@ SHAPES = frozenset(
 ).union(numpy.SIZE_AT)
 _OTHER_NUMBERS = frozenset(("eye", "linspace", "logspace", "tile", "repeat_interleave"))  # of classes, steps or copies, as likely
 _DIFFERENT_ROWS = frozenset(("linspace", "logspace", "repeat", "tile"))
-_SIZE_FIRST = frozenset("zeros ones empty rand randn full standard_normal FloatTensor LongTensor Tensor repeat tile".split())
+_SIZE_AT = {  # where the sizes stand of what a function makes
+    **dict.fromkeys("zeros ones empty rand randn full standard_normal FloatTensor LongTensor Tensor repeat tile".split(), 0),
+    **dict.fromkeys("randint normal uniform".split(), 2),
+    **numpy.SIZE_AT,
+}
 _BY_PLACE = "rows of this are written by their places in a batch, and every rank has only its part of one"
 _AS_MANY = "this list is made with the batch size: it must have an entry for each sample of one rank's part of the batch"
 _ONE_RANKS = "this shape is made with the batch size: on a rank, it must have the size of that rank's part of the batch"
@@ -144,8 +148,8 @@ def _number_of_rows(call: Call) -> ast.expr | None:
     """How many rows a call is told to make, by the first dimension of what it gives."""
     if call.method in ("linspace", "logspace"):
         return argument(call.node, 2, "steps")
-    at = 0 if call.method in _SIZE_FIRST else numpy.SIZE_AT.get(call.method, 2)
-    size = argument(call.node, at, "size")
+    at = _SIZE_AT.get(call.method)
+    size = argument(call.node, at, "size") if at is not None else None
     return next(iter(parts_of([size])), None) if size is not None else None
 
 
