@@ -845,6 +845,14 @@ DATA = {
         "loader = DataLoader(train_set, batch_sampler=batches)\nother = DataLoader(train_set, batch_sampler=batches)\n"
         "for x, y in other:\n    print(x.sum())\n",
     ),
+    "numbers for a batch that are drawn once": whole(
+        HEAD
+        + "size = 32\nnoise = torch.randn(3, size, 8)\n"
+        + SET_UP.replace("=32", "=size")
+        + EPOCHS
+        + "        x = x + noise.sum(0)\n"
+        + BATCH
+    ),
     "places of a batch that are written": piece(
         "batches",
         "for x, y in loader:\n    mask = torch.zeros(args.batch_size, 1)\n    mask[0] = 1\n    update(x * mask, y)\n",

@@ -28,6 +28,7 @@ _SIZE_AT = {  # where the sizes stand of what a function makes
     **dict.fromkeys("randint normal uniform".split(), 2),
     **numpy.SIZE_AT,
 }
+_DRAWN_ONCE = "this is drawn once for all samples of a batch, and every rank has only its part of one"
 _BY_PLACE = "rows of this are written by their places in a batch, and every rank has only its part of one"
 _AS_MANY = "this list is made with the batch size: it must have an entry for each sample of one rank's part of the batch"
 _ONE_RANKS = "this shape is made with the batch size: on a rank, it must have the size of that rank's part of the batch"
@@ -134,12 +135,15 @@ def _row_per_sample(context: Context, call: Call, sizes: Sizes) -> list[Change |
         end = _counted_to(node)
         counts = end is not None and (sizes.equal(value(end)) or sizes.read(value(end)))
         return _numbers_of_rows(context, node, end, sizes) if end is not None and counts else None
-    rows = _number_of_rows(call)
+    rows, drawn = _number_of_rows(call), _drawn_once(context, call)
+    if drawn and (rows is None or not sizes.read(value(rows))):
+        of_batch = next((p for p in size_arguments(node) if sizes.read(value(p)) or sizes.derived(value(p))), None)
+        return [context.manual(CODE, of_batch, _DRAWN_ONCE, FROM_BATCH)] if of_batch is not None else None
     if rows is None or not (sizes.read(value(rows)) or sizes.derived(value(rows))):
         return None
     if _written_by_place(context, node):
         return [context.manual(CODE, rows, _BY_PLACE, FROM_BATCH)]
-    if not context.facts.is_edited(node) or not (call.method in _DIFFERENT_ROWS or _drawn_once(context, call)):
+    if not context.facts.is_edited(node) or not (drawn or call.method in _DIFFERENT_ROWS):
         return None
     return [] if _stride(context, node) is not None else [_every_nth(context, node, "this has a row for each sample of the batch")]
 
