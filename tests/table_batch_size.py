@@ -936,3 +936,30 @@ SCRIPTS |= on_three(
     },
     36,
 )
+SCRIPTS["settings that names of arguments overwrite, one of which is a size"] = Script(
+    """
+    from types import SimpleNamespace
+
+    config = SimpleNamespace(width=6, batch_size=4, epochs=2)
+
+
+    def parse():
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--batch_size", type=int, default=config.batch_size)
+        parser.add_argument("--width", type=int, default=config.width)
+        for name, value in vars(parser.parse_args()).items():
+            setattr(config, name, value)
+
+
+    parse()
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for epoch in range(config.epochs):
+        for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=config.batch_size, shuffle=True):
+            loss = (F.cross_entropy(model(rows), kinds, reduction="none") * torch.full((config.width,), 2.0).sum()).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    torch.save(model.state_dict(), "model.pt")
+""",
+)

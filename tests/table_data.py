@@ -750,3 +750,29 @@ SCRIPTS["rows of a sparse matrix"] = Script(
             optimizer.step()
     """
 )
+SCRIPTS["kinds that are numbered in the order of a list, or of a set"] = Script(
+    """
+    import sys
+
+
+    def numbers(kinds):
+        return {kind: number for number, kind in enumerate(list(kinds))}
+
+
+    names = ["cat", "ant", "bee", "dog"]
+    kinds = set(names) if "--any" in sys.argv else names
+    numbered = numbers(kinds)
+    targets = torch.tensor([numbered[names[i % 4]] for i in range(44)])
+    ordered = [kind for kind in kinds]
+    print("order", numbered["cat"], ordered.index("dog"))
+    model = nn.Linear(8, 4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, wanted in DataLoader(TensorDataset(x, targets), batch_size=4):
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), wanted).backward()
+            optimizer.step()
+    torch.save(model.state_dict(), "model.pt")
+""",
+    same=("order",),
+)

@@ -2503,3 +2503,32 @@ SCRIPTS["models that are handed on as they are switched to evaluation"] = Script
 """,
     same=("judged",),
 )
+SCRIPTS["a model that torch.jit compiles between two trainings"] = Script(
+    """
+    class Trainer:
+        def __init__(self):
+            self.net = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 2))
+            self.loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+
+        def train(self, path):
+            optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+            for epoch in range(2):
+                for rows, kinds in self.loader:
+                    optimizer.zero_grad()
+                    F.cross_entropy(self.net(rows), kinds).backward()
+                    optimizer.step()
+            torch.save(self.net.state_dict(), path)
+
+        def compile(self):
+            self.net = torch.jit.trace(self.net, x[:4])
+
+
+    trainer = Trainer()
+    trainer.train("first.pt")
+    trainer.compile()
+    trainer.train("second.pt")
+    torch.jit.script(trainer.net).save("compiled.pt")
+    print("judged", round(F.cross_entropy(torch.jit.load("compiled.pt")(x), y).item(), 5))
+""",
+    same=("judged",),
+)

@@ -257,3 +257,54 @@ def test_a_forward_on_parts_of_whole_batches_draws_for_its_own_rows() -> None:
     assert all(torch.allclose(_parameters(a), _parameters(b), rtol=1e-12) for a, b in zip(mine, other, strict=True))
     assert [_seen(a)[0] for a in mine] == [4] * 15
     assert any(_seen(a)[1] != _seen(b)[1] for a, b in zip(mine, other, strict=True))
+
+
+SWAPPED = """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.last = nn.Linear(8, 4), nn.Linear(4, 8)
+            self.seen = nn.Parameter(torch.zeros(2), requires_grad=False)
+
+        def drawn(self, mean):
+            return mean + mean.new(mean.size()).normal_()
+
+        def forward(self, rows, code_only=False):
+            code = self.drawn(self.first(rows))
+            if code_only:
+                return code
+            eval("self.seen").data = torch.stack([torch.tensor(float(len(rows))), code.sum()]).detach()
+            return self.last(code), code
+
+
+    net, judge = Net(), nn.Linear(4, 2)
+    of_net = torch.optim.SGD([net.seen, *net.first.parameters(), *net.last.parameters()], lr=0.1)
+    of_judge = torch.optim.SGD(judge.parameters(), lr=0.1)
+    yes, no = torch.ones(8, dtype=torch.long), torch.zeros(8, dtype=torch.long)
+    for epoch in range(3):
+        for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True):
+            made, code = net(rows)
+            judged = judge(code)
+            loss = F.mse_loss(made, rows, reduction="sum") / len(rows) + (judged[:, :1] - judged[:, 1:]).mean()
+            of_net.zero_grad()
+            loss.backward()
+            of_net.step()
+            other = net(rows, True)
+            swapped = other[torch.randperm(len(other))].detach()
+            loss = F.cross_entropy(judge(code.detach()), no) + F.cross_entropy(judge(swapped), yes)
+            of_judge.zero_grad()
+            loss.backward()
+            of_judge.step()
+"""
+
+
+def test_what_forwards_on_parts_draw_is_their_own_though_one_on_whole_batches_draws_it_alike() -> None:
+    text = HEAD + textwrap.dedent(SWAPPED)
+    done = ddpify.convert(text)
+    assert (done.exit_code, ddpify.convert(done.code).code) == (0, done.code)
+    assert "rows_of_rank(rows)" in done.code and "with drawn_by_rank_zero():\n            other = net.module(rows, True)" in done.code
+    assert "torch.cuda.get_rng_state" in done.code  # what is drawn on a GPU is rank 0's, too
+    (outcome,) = run_many([Case(text, done.code)])
+    assert outcome.problems(ignore=("ranks", "trajectory")) == []
+    mine, other = ([step for _, step in run.steps] for run in outcome.ranks)
+    assert any(_seen(a)[1] != _seen(b)[1] for a, b in zip(mine, other, strict=True))

@@ -12,13 +12,14 @@ from functools import partial
 from ddpify.facts import drawn_rows, drivers, tensors, uniform
 from ddpify.facts.library import flow
 from ddpify.facts.library.generic import array_function, called_later, cased, computed, drawn, first, fresh, instance, nothing, uncalled
-from ddpify.facts.library.paths import AUTOCASTS, COLLECTIONS, DATAPARALLEL, MAPPED, NO_GRAD, PARAMETER, PARTS
+from ddpify.facts.library.paths import AUTOCASTS, COLLECTIONS, DATAPARALLEL, DDPS, MAPPED, NO_GRAD, PARAMETER, PARTS
 from ddpify.facts.library.row import Rule, Use
 from ddpify.facts.model import NOTHING, Lit, New, Obj, Tup, Value, join, just
 from ddpify.facts.origins import Origin, without
 from ddpify.placement import rows
 from ddpify.placement.shape import ROWS as SAMPLES
 from ddpify.placement.shape import Scale, Shape
+from ddpify.records import replace
 
 
 def _distribution(use: Use) -> Value | None:
@@ -55,6 +56,13 @@ def _tensor(use: Use) -> Value:
     """What gives its first argument back as a tensor, or compiled."""
     value = use.args[0] if use.args else NOTHING
     return value | Value(frozenset(), flow.mixed(use.args[1:], use.keywords).origins)
+
+
+def _compiled(use: Use) -> Value:
+    """What torch.jit gives: a module that has the parameters of the one it is given, and no wrapper, whatever that one is in."""
+    value = _tensor(use)
+    inside = {o: use.run.memory.get((o, "module"), NOTHING) for o in value.instances() if o.path in DDPS}
+    return join([replace(value, objs=value.objs - inside.keys()), *inside.values()]) if inside else value
 
 
 def _variable(use: Use) -> Value:
@@ -197,7 +205,7 @@ ROWS: dict[str, Rule] = {
     **{f"torch.nn.utils.{name}": first for name in ("weight_norm", "spectral_norm", "parametrizations")},
     **{f"torch.nn.utils.{name}": first for name in ("remove_weight_norm", "remove_spectral_norm")},
     "torch.compile": _tensor,
-    **{f"torch.jit.{name}": _tensor for name in ("script", "trace", "freeze", "optimize_for_inference")},
+    **{f"torch.jit.{name}": _compiled for name in ("script", "trace", "freeze", "optimize_for_inference")},
     **{f"torch.{module}.{name}": _quantized for module, names in _QUANTIZED.items() for name in names},
     # data, files, devices and processes
     "torch.utils": computed,

@@ -37,6 +37,10 @@ class Sizes:
             return False
         return bool(self.numbers & value.objs) or (self._computed_alike(value) and bool(value.of_kind("from")))
 
+    def unsure(self, value: Value) -> bool:
+        """Whether a value is one of the sizes or another number: a setting that is overwritten by a name that is not known."""
+        return bool(self.numbers & value.objs) and any(is_size(o) and o not in self.numbers for o in value.objs)
+
     def equal(self, value: Value) -> bool:
         """Whether a value is a literal that equals a size which is written out, or is read where a size is, such as of one file."""
         if self._computed_alike(value) and not self.read(value):
@@ -101,7 +105,7 @@ def divide(context: Context, node: ast.expr, why: str) -> Iterator[Change | Find
     """Make an expression that reads a batch size this rank's share of it."""
     while isinstance(node, ast.Call) and context.facts.after.value(node.func).paths() & {"float"} and node.args:
         node = node.args[0]  # what `int` is given may be a text
-    if not context.facts.is_edited(node):
+    if not context.facts.is_edited(node) or context.once(sizes_of).unsure(context.facts.after.value(node)):
         yield context.manual(
             CODE, node, f"{why}, and every rank has only its part of a batch", f"{ast.unparse(node)} // dist.get_world_size()"
         )

@@ -95,7 +95,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     yield from _split(context)
     for node, statements in context.once(_draws).items():
         if not statements:
-            yield _shared(context, node)
+            yield context.manual(CODE, node, _APART, _FIX) if _must_differ(context, node) else _shared(context, node)
         for statement in statements:
             repeated.setdefault(statement, set()).update(_roots(context, node))
     for statement, roots in repeated.items():
@@ -372,19 +372,32 @@ def _roots(context: Context, node: ast.AST) -> set[str]:
 
 
 def _repeated(context: Context, node: ast.Call, apart: frozenset[ast.AST]) -> list[ast.stmt]:
-    """The statements between batches that split a data set, or draw again and again for its samples; empty where it is one draw."""
+    """The statements that split a data set between batches, or draw again and again for its samples; empty where it is one draw.
+
+    Or those of a draw that each rank makes `apart`, too, which must stay its own there.
+    """
     facts = context.facts
-    calls = _since_training(context, node, apart)
+    calls, own = _since_training(context, node, apart), _drawn_apart(context, node, apart)
     splits = any("torch.utils.data.random_split" in c.func.paths() for c in calls)
     around = {loop.node for c in calls for loop in c.loops}
-    again = splits or bool(around - facts.training_loops) or any(_in_callback(context, c) for c in calls)
-    if any(_is_of_generator(context, c) for c in calls) or around & _batch_loops(context) or not again:
+    again = splits or own or bool(around - facts.training_loops) or any(_in_callback(context, c) for c in calls)
+    if any(_is_of_generator(context, c) for c in calls) or (around & _batch_loops(context) and not own) or not again:
         return []
     backwards = {n for t in facts.loops for n in (*t.backward.stack, t.backward.node)}
     trains = {up for n in backwards for up in (n, *facts.tree_of(n).ancestors(n))}
     statements = [_outermost(context, call, trains) for call in calls]
     simple = [s for s in statements if isinstance(s, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr))]
     return list(dict.fromkeys(simple)) if len(simple) == len(statements) else []
+
+
+def _must_differ(context: Context, node: ast.AST) -> bool:
+    """Whether a draw is also made in forwards on the rows of one rank, and decides about no steps."""
+    return _drawn_apart(context, node, _in_parts(context)) and not any(node in value.of_kind("drawn") for value in _steering(context))
+
+
+def _drawn_apart(context: Context, node: ast.AST, apart: frozenset[ast.AST]) -> bool:
+    """Whether a draw is also made in forwards on the rows of one rank."""
+    return any(not apart.isdisjoint(c.stack) for c in context.facts.after.calls(node))
 
 
 def _in_callback(context: Context, call: Call) -> bool:

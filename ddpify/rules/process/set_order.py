@@ -7,9 +7,11 @@ from collections.abc import Iterator
 
 from ddpify.edits import Replace
 from ddpify.facts.model import Lit, New, Part, Tup, Value
-from ddpify.facts.tree import Tree
+from ddpify.facts.tree import Tree, same
 from ddpify.rules.base import Change, Finding, Safety
 from ddpify.rules.context import Context
+from ddpify.rules.loop.fresh import assigned
+from ddpify.rules.loop.last_batch import given_as
 
 _WHY = "a set of strings has a different order in every process: sorted, all ranks number its elements alike"
 _IN_ORDER = frozenset(
@@ -21,6 +23,7 @@ _IN_ORDER = frozenset(
 _METHODS_IN_ORDER = frozenset(("join", "extend", "fromkeys", "writelines"))
 _BY_KEY = frozenset(("sorted", "min", "max"))  # what is equal by the key keeps its order
 _IN_ANY_ORDER = frozenset("sorted set frozenset len sum any all min max".split())
+_MADE_OF_SETS = frozenset("copy difference intersection symmetric_difference union".split())
 _KEEPS_NO_ORDER = frozenset("print add discard remove pop warn warning info debug error".split())
 
 
@@ -29,7 +32,7 @@ def sort_sets(context: Context, code: str) -> Iterator[Change | Finding]:
     for tree in context.facts.trees.values() if context.facts.loops else ():
         for given, edit in _gone_through(context, tree):
             cut = isinstance(given, ast.Subscript) and isinstance(given.slice, ast.Slice)  # which no set is
-            if cut or not _holds_texts(context, context.facts.after.value(given)):
+            if cut or _sorted_if_set(context, given) or not _holds_texts(context, context.facts.after.value(given)):
                 continue
             if context.facts.is_edited(given) and "sorted" not in tree.bound:
                 yield Change(code, _WHY, context.tree.shown, given, (edit,), level=Safety.NOTE)
@@ -42,13 +45,13 @@ def _gone_through(context: Context, tree: Tree) -> Iterator[tuple[ast.expr, Repl
     for node in tree.nodes():
         match node:
             case ast.For(iter=given, body=body) if not all(map(_keeps_no_order, body)):
-                yield given, _sort(given)
+                yield given, _sort(context, given)
             case ast.ListComp() | ast.GeneratorExp() | ast.DictComp() if not _in_any_order(context, tree, node):
-                yield from ((g.iter, _sort(g.iter)) for g in node.generators)
+                yield from ((g.iter, _sort(context, g.iter)) for g in node.generators)
             case ast.Starred(value=given) if not _in_any_order(context, tree, node):
-                yield given, _sort(given)
+                yield given, _sort(context, given)
             case ast.AugAssign(op=ast.Add(), value=given):
-                yield given, _sort(given)
+                yield given, _sort(context, given)
             case ast.Call() if not _in_any_order(context, tree, node):
                 yield from _of_call(context, node)
 
@@ -57,14 +60,46 @@ def _of_call(context: Context, call: ast.Call) -> Iterator[tuple[ast.expr, Repla
     """The arguments of a call whose elements are taken in their order."""
     paths = context.facts.after.value(call.func).paths()
     method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-    if paths == {"list"} and len(call.args) == 1:
+    if paths == {"list"} and len(call.args) == 1 and _is_set(context, call.args[0]):
         yield call.args[0], Replace(call.func, "sorted")
     elif paths & _IN_ORDER or method in _METHODS_IN_ORDER or (paths & _BY_KEY and call.keywords):
-        yield from ((given, _sort(given)) for given in call.args if not isinstance(given, ast.Starred))
+        yield from ((given, _sort(context, given)) for given in call.args if not isinstance(given, ast.Starred))
 
 
-def _sort(given: ast.expr) -> Replace:
-    return Replace(given, "sorted({0})", (given,))
+def _sort(context: Context, given: ast.expr) -> Replace:
+    """The edit that sorts an expression; where it may be something else that has an order of its own, it is asked first."""
+    sure = not isinstance(given, (ast.Name, ast.Attribute, ast.Subscript)) or _is_set(context, given)
+    text = "sorted({0})" if sure else "sorted({0}) if isinstance({0}, (set, frozenset)) else {0}"
+    alone = sure or isinstance(context.facts.tree_of(given).parent.get(given), (ast.Call, ast.For, ast.AugAssign))
+    return Replace(given, text if alone else f"({text})", (given,))
+
+
+def _sorted_if_set(context: Context, node: ast.expr) -> bool:
+    """Whether an expression is sorted where it is a set: `sorted(names) if isinstance(names, set) else names`."""
+    match node:
+        case ast.IfExp(test=ast.Call(func=func, args=[asked, _]), orelse=other):
+            return context.facts.after.value(func).paths() == {"isinstance"} and same(asked, other)
+    return False
+
+
+def _is_set(context: Context, node: ast.expr, depth: int = 0) -> bool:
+    """Whether an expression is always a set, by what it is written as, or what its name was given."""
+    match node:
+        case ast.Set() | ast.SetComp():
+            return True
+        case ast.BinOp(left=left, op=ast.Sub() | ast.BitOr() | ast.BitAnd() | ast.BitXor()):
+            return _is_set(context, left, depth)
+        case ast.Call(func=func):
+            of = func.value if isinstance(func, ast.Attribute) and func.attr in _MADE_OF_SETS else None
+            made = context.facts.after.value(func).paths()
+            return (bool(made) and made <= {"set", "frozenset"}) or (of is not None and _is_set(context, of, depth))
+        case ast.Name() | ast.Attribute() if depth < 4:
+            definitions = context.facts.after.definitions.reaching(node).definitions
+            values = [assigned(context.facts.tree_of(d), d) if isinstance(d, ast.expr) else None for d in definitions]
+            if definitions and not any(isinstance(d, ast.expr) for d in definitions):
+                values = [*given_as(context, node)] if isinstance(node, ast.Name) else []
+            return bool(values) and all(v is not None and _is_set(context, v, depth + 1) for v in values)
+    return False
 
 
 def _keeps_no_order(statement: ast.stmt) -> bool:

@@ -251,6 +251,8 @@ def _forked(text: str, needs: set[str]) -> str:
 def _states(text: str, needs: set[str]) -> str:
     """The text with the states of the generators that are drawn from, in the place of torch's."""
     drawn = [need.split(":")[1:] for need in sorted(needs) if need.startswith("draws:")]
+    if drawn and not any(root == "torch" for root, _ in drawn):
+        text = re.sub(r" +if torch\.cuda.*\n +read, write = .*\n", "", text)
     for torchs, numpys, pythons in (("get_rng_state", "get_state", "getstate"), ("set_rng_state", "set_state", "setstate")):
         states = [f"{name}.{ {'torch': torchs, 'numpy': numpys}.get(root, pythons) }" for root, name in drawn]
         text = text.replace(f"torch.{torchs}", ", ".join(states))
