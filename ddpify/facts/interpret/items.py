@@ -172,7 +172,8 @@ def _of_object(run: Interpreter, obj: New | Part, base: Value, index: Value, nod
         held = [run.element(just(obj))]
     if isinstance(node.slice, ast.Slice) and isinstance(obj, New) and obj.path == "list":
         held = [_several(v) for v in held]
-    if not held and isinstance(obj, New) and obj.path == "torch.nn.Parameter" and index.scale is not None:
+    parts = index.scale is not None or isinstance(node.slice, ast.Slice)
+    if not held and isinstance(obj, New) and obj.path == "torch.nn.Parameter" and parts:
         held = [tensor_entries.item(run, Value(frozenset(), base.origins, None, base.shape), index, node)]
     if not held:
         keys = literal_keys(index) or [ELEMENT] * (_is_of_drawing(obj) or _is_of_network(obj))
