@@ -913,3 +913,29 @@ SCRIPTS |= {
         ("and a softmax over them", "nn.Linear(4, 2)", "long.max()", "net((rows.sum(-1).softmax(1)[..., None] * rows).sum(1))"),
     )
 }
+
+SCRIPTS |= {
+    f"hits by class of {which} samples of each batch, in a loop that a constant counts": Script(
+        """
+    feed = DataLoader(TensorDataset(x, y), batch_size=4)
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        hits, seen = [0, 0], [0, 0]
+        for rows, kinds in feed:
+            out = net(rows)
+            loss = F.cross_entropy(out, kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+            right = (out.argmax(1) == kinds).squeeze()
+            for i in range({count}):
+                label = kinds[i]
+                hits[label] += right[i].item()
+                seen[label] += 1
+        print("hits", hits, seen)
+    """.replace("{count}", count),
+        same=("hits",),
+    )
+    for which, count in {"all": "4", "some": "2"}.items()
+}
