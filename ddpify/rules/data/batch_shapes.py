@@ -72,7 +72,7 @@ def trained_rows(context: Context, sizes: Sizes) -> Iterator[Finding]:
     found: list[ast.AST] = [
         call.node
         for p, call in moved.items()
-        if _as_long_as_a_batch(context, call, sizes) or (_written_as_long(call, sizes, run) and _meets_rows(context, p))
+        if _as_long_as_a_batch(context, call, sizes) or (_written_as_long(call, sizes, run) and _is_put_together_with_rows(context, p))
     ]
     found += [o.node for o in facts.optimizers if any(v.scale in ROWS for v in facts.before.held(optimizer_parameters(facts, o)))]
     for node in dict.fromkeys(found):
@@ -97,7 +97,7 @@ def _made_of(made: Call, run: Run) -> list[Value]:
     return [run.value(part) for n in nodes for part in size_arguments(n)] + given
 
 
-def _meets_rows(context: Context, parameter: New) -> bool:
+def _is_put_together_with_rows(context: Context, parameter: New) -> bool:
     """Whether a tensor of several dimensions is put together, entry by entry, with rows of a batch of no more dimensions."""
     for node in context.tree.of(ast.BinOp):
         left, right = (context.facts.after.value(n) for n in (node.left, node.right))
