@@ -1869,6 +1869,7 @@ FROM_TABLES = (
     "a pool of earlier images, from which a step draws",
     "a rate by the largest output",
     "a rate that each batch's loss chooses",
+    "a trained tensor with a row for each place of a batch, of a number that is the same",
     "a row for each sample, repeated by a tuple",
     "a running total in a file while it grows",
     "a score by sklearn of each batch that is no average, kept in a list",

@@ -963,3 +963,95 @@ SCRIPTS["settings that names of arguments overwrite, one of which is a size"] = 
     torch.save(model.state_dict(), "model.pt")
 """,
 )
+
+_MOVED_TOO = """
+    SIZE = 4
+    feed = DataLoader(TensorDataset(x, y), batch_size=SIZE)
+    net = nn.Linear(8, 2)
+    {made}
+    sgd = torch.optim.SGD([{"params": net.parameters()}, {"params": [extra]}], lr=0.1)
+    for epoch in range(2):
+        for i, (rows, kinds) in enumerate(feed):
+            loss = F.cross_entropy(net({given}), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+    """
+SCRIPTS |= {
+    f"a trained tensor with a row for each place of a batch, {how}": Script(
+        _MOVED_TOO.replace("{made}", made).replace("{given}", "rows + extra"), told=("DDP303",)
+    )
+    for how, made in {
+        "of the size that the loader is given": "extra = nn.Parameter(torch.zeros(SIZE, 8))",
+        "of the loader's size": "extra = torch.zeros(feed.batch_size, 8, requires_grad=True)",
+        "of a number that is the same": "extra = torch.zeros(4, 8, requires_grad=True)",
+        "of a first batch's size": "extra = torch.zeros(next(iter(feed))[0].size(0), 8, requires_grad=True)",
+        "as large as a first batch": "extra = torch.zeros_like(next(iter(feed))[0]).requires_grad_()",
+    }.items()
+}
+SCRIPTS |= {
+    f"a trained tensor of {what}": Script(_MOVED_TOO.replace("{made}", f"extra = {made}").replace("{given}", given))
+    for what, made, given in (
+        ("one row that is added to each sample", "torch.zeros(1, 8, requires_grad=True)", "rows + extra"),
+        (
+            "as many rows as a batch has, which multiplies each sample",
+            "nn.Parameter(torch.eye(8)[:, [1, 0, 2, 3, 4, 5, 6, 7]])",
+            "rows @ extra",
+        ),
+    )
+}
+SCRIPTS["a trained tensor with a row for each sample, cut by the number of the batch"] = Script(
+    _MOVED_TOO.replace("{made}", "extra = torch.zeros(44, 8, requires_grad=True)").replace(
+        "{given}", "rows + extra[i * SIZE : (i + 1) * SIZE]"
+    ),
+    told=("DDP402",),
+)
+SCRIPTS["a trained state with a row for each place of a batch, in a network"] = Script(
+    """
+    class Net(nn.Module):
+        def __init__(self, size):
+            super().__init__()
+            self.start = nn.Parameter(torch.zeros(1, size, 6))
+            self.over_time = nn.GRU(2, 6, batch_first=True)
+            self.last = nn.Linear(6, 2)
+
+        def forward(self, rows):
+            return self.last(self.over_time(rows.view(-1, 4, 2), self.start)[0][:, -1])
+
+    SIZE = 4
+    feed = DataLoader(TensorDataset(x, y), batch_size=SIZE)
+    net = Net(SIZE)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, kinds in feed:
+            loss = F.cross_entropy(net(rows), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+    """,
+    told=("DDP303",),
+)
+SCRIPTS |= {
+    f"targets kept for each sample, cut by the number of the batch, of {of}": Script(
+        """
+    SIZE = 4
+    feed = DataLoader(TensorDataset(x, y), batch_size=SIZE)
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    total, targets, seen = torch.zeros(44, 2), torch.zeros(44, 2), torch.zeros(44, 2)
+    for epoch in range(3):
+        for i, (rows, kinds) in enumerate(feed):
+            out = net(rows)
+            loss = F.cross_entropy(out, kinds) + 0.3 * F.mse_loss(out, targets[i * SIZE : (i + 1) * SIZE])
+            seen[i * SIZE : (i + 1) * SIZE] = out.detach()
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+        total = 0.6 * total + 0.4 * seen
+        targets = total / (1 - 0.6 ** (epoch + 1))
+        print("targets", "%.4f" % targets.pow(2).sum().item())
+    """.replace("* SIZE", f"* {size}"),
+        same=("targets",),
+    )
+    for of, size in {"a setting's size": "SIZE", "the loader's size": "feed.batch_size"}.items()
+}

@@ -887,3 +887,55 @@ SCRIPTS |= {
         ("and cut to their last", "out[torch.arange(len(counts)), counts - 1]", "", "out", ()),
     )
 }
+
+_CUT = """
+    lengths = torch.tensor([2 + (i * 5) % 7 for i in range(44)])
+    there = torch.arange(8)[None] < lengths[:, None]
+    numbers = torch.sin(torch.arange(44 * 8 * 4.0)).view(44, 8, 4) * there[..., None]
+    feed = DataLoader(TensorDataset(numbers, lengths, there.float(), y), batch_size=4)
+    net = {net}
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, long, mask, kinds in feed:
+            rows = rows[:, : {most}]
+            loss = F.cross_entropy({out}, kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+    """
+SCRIPTS |= {
+    f"sequences that are cut to the longest of the batch, {what}": Script(
+        _CUT.replace("{net}", net).replace("{most}", most).replace("{out}", out)
+    )
+    for what, net, most, out in (
+        ("and their average", "nn.Linear(4, 2)", "int(long.max())", "net(rows.mean(1))"),
+        ("by a mask, and their average", "nn.Linear(4, 2)", "int(mask.sum(1).max())", "net(rows.mean(1))"),
+        ("and a softmax over them", "nn.Linear(4, 2)", "long.max()", "net((rows.sum(-1).softmax(1)[..., None] * rows).sum(1))"),
+    )
+}
+
+SCRIPTS |= {
+    f"hits by class of {which} samples of each batch, in a loop that a constant counts": Script(
+        """
+    feed = DataLoader(TensorDataset(x, y), batch_size=4)
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        hits, seen = [0, 0], [0, 0]
+        for rows, kinds in feed:
+            out = net(rows)
+            loss = F.cross_entropy(out, kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+            right = (out.argmax(1) == kinds).squeeze()
+            for i in range({count}):
+                label = kinds[i]
+                hits[label] += right[i].item()
+                seen[label] += 1
+        print("hits", hits, seen)
+    """.replace("{count}", count),
+        same=("hits",),
+    )
+    for which, count in {"all": "4", "some": "2"}.items()
+}

@@ -243,6 +243,10 @@ class Run:
         inner = {o for p in out if isinstance(p, (New, Part)) for o in self._listed(p)}
         return frozenset(u for o in inner for u in self.unwrap(Value(frozenset((o,)))) if not isinstance(u, Lit))  # None has none
 
+    def held(self, value: Value) -> list[Value]:
+        """A value and those in it, through lists, groups and generators."""
+        return self._nested(value)[0]
+
     def _nested(self, value: Value) -> tuple[list[Value], set[Obj]]:
         """A value and those in it, through lists, groups and generators; and the objects that were looked into, each once."""
         values, level, seen = list[Value](), [value], set[Obj]()

@@ -288,7 +288,14 @@ def _slice(run: Interpreter, node: ast.Slice, rows: bool) -> Argument:
     counts = [b for b in bounds if b is not None and not _is_zero(b)]
     if node.step is None and all(b.scale == "count" and not b.of_kind("fraction") for b in counts):
         return (_BLOCK if rows or bounds[0] not in counts else Argument("count")) if counts else _WHOLE
-    return _SOME if rows or all(b.scale is None for b in counts) else Argument("count")
+    return _SOME if rows or all(b.scale is None and not _goes_with_batches(run, b) for b in counts) else Argument("count")
+
+
+def _goes_with_batches(run: Interpreter, bound: Value) -> bool:
+    """Whether a number is so many batches further on: the number of a batch, times the size of the batches."""
+    loaders = frozenset(o for loop in run.loops if loop.node in bound.of_kind("index") for o in loop.element.batches())
+    sizes = (run.memory.get((o, "batch_size"), NOTHING) for o in loaders if isinstance(o, New))
+    return any(not bound.of_kind("from").isdisjoint(size.objs) for size in sizes) or not bound.of_kind("share").isdisjoint(loaders)
 
 
 def _is_zero(value: Value) -> bool:

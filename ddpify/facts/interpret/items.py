@@ -34,6 +34,8 @@ def evaluate_subscript(run: Interpreter, node: ast.Subscript) -> Value:
         value = Value(value.objs, without(value.origins, "index", PLACES), "other")
     elif value.scale == "sample" and any(_numbers_some(run, v) for v in _entries(index)):
         value = Value(value.objs, value.origins, "chosen", value.shape)
+    elif value.scale == "sample" and _is_of_some_samples(run, base, index):
+        value = Value(value.objs, without(value.origins, "index"), "other")
     elif tensors.uneven([*_entries(index), base]) or _is_length_of_some(run, node, index):
         value = Value(value.objs, value.origins, "other")
     run.events.append((Kind.READ, node, base, value))
@@ -43,6 +45,13 @@ def evaluate_subscript(run: Interpreter, node: ast.Subscript) -> Value:
 def _is_of_one_sample(index: Value) -> bool:
     """Whether an index is the number of one sample, in a loop over those of a rank."""
     return any(v.of_kind(PLACES) and v.scale is None and not v.objs for v in _entries(index))
+
+
+def _is_of_some_samples(run: Interpreter, base: Value, index: Value) -> bool:
+    """Whether an index is the number of one sample of a loader's labels, in a loop as often as a constant says: `for i in range(4)`."""
+    labels = base.shape is not None and base.shape.ndim == 1 and base.shape.axis == 0 and not base.shape.several
+    counts = not index.objs and index.scale is None and {o.kind for o in index.origins} == {"index"}
+    return labels and counts and not run.batch_sources
 
 
 def _numbers_some(run: Interpreter, index: Value) -> bool:
@@ -172,7 +181,8 @@ def _of_object(run: Interpreter, obj: New | Part, base: Value, index: Value, nod
         held = [run.element(just(obj))]
     if isinstance(node.slice, ast.Slice) and isinstance(obj, New) and obj.path == "list":
         held = [_several(v) for v in held]
-    if not held and isinstance(obj, New) and obj.path == "torch.nn.Parameter" and index.scale is not None:
+    parts = index.scale is not None or isinstance(node.slice, ast.Slice)
+    if not held and isinstance(obj, New) and obj.path == "torch.nn.Parameter" and parts:
         held = [tensor_entries.item(run, Value(frozenset(), base.origins, None, base.shape), index, node)]
     if not held:
         keys = literal_keys(index) or [ELEMENT] * (_is_of_drawing(obj) or _is_of_network(obj))

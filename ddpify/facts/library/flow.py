@@ -74,7 +74,8 @@ def drawn(path: str, node: ast.AST) -> frozenset[Origin]:
 
 
 def weight(run: Interpreter, node: ast.AST, origins: frozenset[Origin] = frozenset(), shape: Shape | None = None) -> Value:
-    """A tensor that gradients are computed for."""
+    """A tensor that gradients are computed for; rows that are alike at first are not when they are moved."""
+    shape = shape._replace(uniform=False) if shape is not None else None
     parameter = run.objects.new(PARAMETER, node, run.stack)
     return Value(frozenset((parameter,)), origins | {Origin("weight", parameter)}, None, shape)
 

@@ -6,10 +6,16 @@ import ast
 from collections.abc import Iterator
 
 from ddpify.edits import Replace
+from ddpify.facts.collect import optimizer_parameters
 from ddpify.facts.library import numpy
+from ddpify.facts.library.flow import with_entries
+from ddpify.facts.library.paths import PARAMETER
 from ddpify.facts.manual_batches import parts_of, size_arguments
-from ddpify.facts.model import Call, Class, Func, join
+from ddpify.facts.model import Call, Class, Func, New, Value, join
+from ddpify.facts.runs import Run
+from ddpify.facts.stepped import owners
 from ddpify.facts.tree import is_number, structure, walk
+from ddpify.placement.shape import ROWS
 from ddpify.rules.base import Change, Finding, Safety
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data.sizes import CODE, Sizes, divide, divide_inside, in_training
@@ -34,8 +40,10 @@ _AS_MANY = "this list is made with the batch size: it must have an entry for eac
 _ONE_RANKS = "this shape is made with the batch size: on a rank, it must have the size of that rank's part of the batch"
 _WRITTEN_OUT = "this number repeats the batch size, and every rank has only its part of a batch: shapes would not fit"
 _PERHAPS_AS_LONG = "what is made with the batch size here may be as long as a batch, and every rank has only its part of one"
+_TRAINED = "this is trained, and has a row for each place of a batch: every rank has only its part of one, and meets other samples there"
 _OTHERS_ROWS = "this may have the rows of another loader's whole batch by then, and every rank has only its part of a batch to put there"
 FROM_BATCH = "take it from the batch: x.size(0)"
+_FOR_A_SAMPLE = "give each sample of the data set a row, and look it up by the number of the sample: nn.Embedding(len(dataset), n)"
 
 
 def shapes(context: Context, sizes: Sizes) -> Iterator[Change | Finding]:
@@ -54,6 +62,51 @@ def shapes(context: Context, sizes: Sizes) -> Iterator[Change | Finding]:
                 done.add(part)
                 yield from items
     yield from _made_unseen(context, sizes)
+
+
+def trained_rows(context: Context, sizes: Sizes) -> Iterator[Finding]:
+    """What an optimizer moves and has a row for each place of a batch: tensors of a batch's size, or of its rows, that are made once."""
+    facts, run = context.facts, context.facts.after
+    owned = frozenset(o for optimizer in facts.optimizers for o in owners(facts, optimizer))
+    made = {p: call for call in run.trace.calls for p in call.result.instances() if p.path == PARAMETER and p.node is call.node}
+    moved = {p: call for p, call in made.items() if not owned.isdisjoint(run.roots(p)) and not any(o.element.batches() for o in call.loops)}
+    found: list[ast.AST] = [
+        call.node
+        for p, call in moved.items()
+        if _as_long_as_a_batch(context, call, sizes) or (_written_as_long(call, sizes, run) and _is_put_together_with_rows(context, p))
+    ]
+    found += [o.node for o in facts.optimizers if any(v.scale in ROWS for v in facts.before.held(optimizer_parameters(facts, o)))]
+    for node in dict.fromkeys(found):
+        yield context.manual(CODE, node, _TRAINED, _FOR_A_SAMPLE)
+
+
+def _as_long_as_a_batch(context: Context, made: Call, sizes: Sizes) -> bool:
+    """Whether a tensor is made of the size of a batch, or of its rows, at once or from one that is."""
+    given = _made_of(made, context.facts.after)
+    return any(v.scale in ("sample", "count") or v.of_kind("share") or sizes.read(v) or sizes.derived(v) for v in with_entries(given))
+
+
+def _written_as_long(made: Call, sizes: Sizes, run: Run) -> bool:
+    """Whether the first size of a tensor is a number that is written out, and the batch size where that is written out."""
+    return any(sizes.equal(v) for v in list(with_entries(_made_of(made, run)))[:1])
+
+
+def _made_of(made: Call, run: Run) -> list[Value]:
+    """The sizes, or the tensors, that a tensor is made of."""
+    given = [*made.args, *made.keywords.values(), made.receiver]
+    nodes = [n for v in given for n in v.of_kind("sized") if isinstance(n, ast.Call)]
+    return [run.value(part) for n in nodes for part in size_arguments(n)] + given
+
+
+def _is_put_together_with_rows(context: Context, parameter: New) -> bool:
+    """Whether a tensor of several dimensions is put together, entry by entry, with rows of a batch of no more dimensions."""
+    for node in context.tree.of(ast.BinOp):
+        left, right = (context.facts.after.value(n) for n in (node.left, node.right))
+        rows, tensor = (right, left) if parameter in left.objs else (left, right)
+        if parameter in tensor.objs and rows.scale == "sample" and not isinstance(node.op, ast.MatMult) and tensor.shape is not None:
+            ndim = rows.shape.ndim if rows.shape is not None else None
+            return tensor.shape.dims > 1 and ndim in (None, tensor.shape.ndim)
+    return False
 
 
 def _made_unseen(context: Context, sizes: Sizes) -> Iterator[Finding]:

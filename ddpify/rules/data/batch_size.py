@@ -23,7 +23,7 @@ from ddpify.facts.model import NOTHING, Lit, New, Part, Value
 from ddpify.facts.tree import last_name, names_in, walk
 from ddpify.rules.base import DIVIDED_BATCHES, Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
-from ddpify.rules.data.batch_shapes import FROM_BATCH, SHAPES, lists, refilled, shapes, shaping
+from ddpify.rules.data.batch_shapes import FROM_BATCH, SHAPES, lists, refilled, shapes, shaping, trained_rows
 from ddpify.rules.data.sizes import CODE, Sizes, divide, divide_inside, is_size, names_reading, sizes_of
 from ddpify.rules.process import cuda_visible_devices
 
@@ -99,6 +99,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         return
     yield from _indivisible(context)
     yield from _of_loaders(context)
+    yield from trained_rows(context, sizes)
     if sizes.numbers or sizes.computations:
         yield from shapes(context, sizes)
         yield from refilled(context, sizes)

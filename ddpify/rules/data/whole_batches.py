@@ -238,9 +238,11 @@ def with_shares(context: Context) -> AssumedEdits | None:
 
 
 def _is_inside(context: Context, parts: Collection[ast.expr], item: Change | Finding) -> bool:
-    """Whether a number that counts a batch's rows stands inside a forward that is given a part of them."""
+    """Whether a number that counts a batch's rows stands inside a forward that is given a part of them, or where its parts are made."""
     inside = context.inside(parts)
-    places = ((context.facts.tree_of(f).shown, getattr(f, "lineno", 0), getattr(f, "end_lineno", 0)) for f in inside)
+    classes = [up for f in inside for up in [context.facts.tree_of(f).parent.get(f)] if isinstance(up, ast.ClassDef)]
+    made = [s for c in classes for s in c.body if isinstance(s, ast.FunctionDef) and s.name == "__init__"]
+    places = ((context.facts.tree_of(f).shown, getattr(f, "lineno", 0), getattr(f, "end_lineno", 0)) for f in (*inside, *made))
     return any(file == item.file and first <= item.line <= last for file, first, last in places)
 
 

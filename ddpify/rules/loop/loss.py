@@ -278,8 +278,9 @@ def _mean(context: Context, node: ast.Call, loss: Value, obligations: tuple[Obli
 def _own_lengths(context: Context, node: ast.Call, loss: Value) -> Iterator[Finding]:
     """Models that see padding, of which each rank has as much as its own samples need."""
     filled = coupled_losses.pads(context, loss) or any(map(coupled_losses.fills_up_rows, context.facts.after.trace.calls))
+    filled = filled or any(padding.cuts_by_hand(context, loss))
     if filled and any(_may_see_padding(context, o) for o, _ in loss.of_kind("forward")):
-        why = "each rank pads its batches to the longest of its own samples: what a model makes of padding, without a mask, differs"
+        why = "each rank pads or cuts its batches to the longest of its own samples: what a model makes of padding, without a mask, differs"
         yield context.manual(CODE, node, why, level=Safety.NOTE)
 
 

@@ -30,7 +30,8 @@ def averages_over_padding(context: Context, loss: Value, node: ast.Call) -> bool
     pads = coupled_losses.pads(context, loss)
     if loss.of_kind("tokens") and (pads or coupled_losses.may_vary_in_shape(context, loss)):
         return True
-    if not pads and not _padded_by_hand(context, loss) and not _cut_by_hand(context, loss):
+    cut = any(node not in _in_forwards(context) for node in cuts_by_hand(context, loss))
+    if not pads and not _padded_by_hand(context, loss) and not cut:
         return False
     losses = _torch_losses(context)
     if losses & _OF_ENTRIES:
@@ -42,6 +43,8 @@ def averages_over_padding(context: Context, loss: Value, node: ast.Call) -> bool
     start = node.func.value if isinstance(node.func, ast.Attribute) else node.args[0] if node.args else None
     if start is not None and all(rows is not None and _by_own_count(context, rows) for rows in _averaged(context, start)):
         return False
+    if cut:
+        return True  # what is made of all places that are left, as an average or a softmax over them, differs
     places = {node, *(above for call in context.facts.after.calls(node) for above in call.stack)}
     functions = {context.facts.tree_of(place).function(place) for place in places}
     calls = (n for function in functions for n in walk(function) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute))
@@ -104,8 +107,8 @@ def _padded_by_hand(context: Context, loss: Value) -> bool:
     return any("pad" in c.method.lower() and any(a.batches() & by_hand for a in c.args) for c in context.facts.after.trace.calls)
 
 
-def _cut_by_hand(context: Context, loss: Value) -> bool:
-    """Whether rows of a loss are cut to a length that is computed of a batch: `rows[:, : lengths.max()]`."""
+def cuts_by_hand(context: Context, loss: Value) -> Iterator[ast.Subscript]:
+    """Where rows of a loss are cut to a length that is computed of a batch: `rows[:, : lengths.max()]`."""
     run = context.facts.after
     for node in (n for tree in context.facts.trees.values() for n in tree.of(ast.Subscript) if n in run.trace.values):
         entries = node.slice.elts if isinstance(node.slice, ast.Tuple) else []
@@ -116,8 +119,12 @@ def _cut_by_hand(context: Context, loss: Value) -> bool:
             and run.value(node).batches() & loss.of_kind("batch")
             and any(run.value(e).scale and context.from_sharded_data(run.value(e)) for e in cuts)
         ):
-            return True
-    return False
+            yield node
+
+
+def _in_forwards(context: Context) -> set[ast.AST]:
+    """What stands in the functions that run inside a training forward."""
+    return {n for function in context.forwards for n in walk(function)}
 
 
 def _torch_losses(context: Context) -> set[str]:
