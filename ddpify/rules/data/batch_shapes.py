@@ -202,7 +202,7 @@ def _row_per_sample(context: Context, call: Call, sizes: Sizes) -> list[Change |
 
 
 def _number_of_rows(call: Call) -> ast.expr | None:
-    """How many rows a call is told to make, by the first dimension of what it gives."""
+    """How many rows a call makes, where its arguments say so."""
     if call.method in ("linspace", "logspace"):
         return argument(call.node, 2, "steps")
     at = _SIZE_AT.get(call.method)
