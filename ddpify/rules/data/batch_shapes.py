@@ -303,4 +303,4 @@ def lists(context: Context, sizes: Sizes) -> Iterator[Change | Finding]:
             if sizes.read(value):
                 yield from divide(context, side, _AS_MANY)
             elif sizes.derived(value):
-                yield from divide_inside(context, side, sizes, _AS_MANY, "the length of this list is computed from the batch size")
+                yield from divide_inside(context, side, sizes, _AS_MANY, "this shape is computed from the batch size")

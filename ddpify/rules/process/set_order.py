@@ -94,8 +94,10 @@ def _is_set(context: Context, node: ast.expr, depth: int = 0) -> bool:
             made = context.facts.after.value(func).paths()
             return (bool(made) and made <= {"set", "frozenset"}) or (of is not None and _is_set(context, of, depth))
         case ast.Name() | ast.Attribute() if depth < 4:
-            definitions = context.facts.after.definitions.reaching(node).definitions
-            values = [assigned(context.facts.tree_of(d), d) if isinstance(d, ast.expr) else None for d in definitions]
+            run = context.facts.after
+            definitions = run.definitions.reaching(node).definitions
+            trees = ((d, run.scopes.tree(d)) for d in definitions)  # none has a wrapper that is assumed
+            values = [assigned(tree, d) if tree is not None and isinstance(d, ast.expr) else None for d, tree in trees]
             if definitions and not any(isinstance(d, ast.expr) for d in definitions):
                 values = [*given_as(context, node)] if isinstance(node, ast.Name) else []
             return bool(values) and all(v is not None and _is_set(context, v, depth + 1) for v in values)
