@@ -53,11 +53,11 @@ class Sizes:
     def _computed_alike(self, value: Value) -> bool:
         return not value.objs and value.origins in self.computations
 
-    def derived(self, value: Value, literals: bool = True) -> bool:
-        """Whether a value is computed from a size rather than being one; `literals`: or from one that is written out."""
+    def derived(self, value: Value) -> bool:
+        """Whether a value is computed from a size rather than being one."""
         if value.scale is not None or value.of_kind("world") or self.read(value):
             return False
-        return bool(self.numbers & {o for o in value.of_kind("from") if literals or isinstance(o, Part)})
+        return not self.numbers.isdisjoint(value.of_kind("from"))
 
     def batches(self, value: Value) -> bool:
         """Whether a value is computed from batches of the training, and no others."""
