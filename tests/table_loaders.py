@@ -4105,3 +4105,23 @@ SCRIPTS["the parts of the next batch, each moved to the device"] = Script(
     """,
     same=("loss",),
 )
+SCRIPTS["a loader made again in each round of one training"] = Script(
+    """
+    torch.manual_seed(0)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    firsts = []
+    for turn in range(4):
+        loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+        for epoch in range(2):
+            for i, (rows, kinds) in enumerate(loader):
+                if i == 0:
+                    firsts.append(rows[0, 0].item())
+                loss = F.cross_entropy(model(rows), kinds)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+    print("more orders than a round has", len(set(firsts)) > 5)
+    """,
+    same=("more orders",),
+)

@@ -2,6 +2,8 @@
 
 import itertools
 import random
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -245,3 +247,11 @@ def test_the_epoch_moves_on_before_a_thread_draws_ahead(tmp_path: Path) -> None:
     done = converted(table_loaders.SCRIPTS["a thread that draws ahead, in a bar with a name"], tmp_path)
     body = done.code[done.code.index("def one_pass") :]
     assert body.index(".set_epoch(turn)") < body.index("BackgroundGenerator(")
+
+
+def test_a_loader_made_again_in_each_round_goes_on_with_new_orders(tmp_path: Path) -> None:
+    title = "a loader made again in each round of one training"
+    done = converted(table_loaders.SCRIPTS[title], tmp_path)
+    (tmp_path / "converted.py").write_text(done.code)
+    ran = subprocess.run([sys.executable, "converted.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert "more orders than a round has True" in ran.stdout, ran.stderr

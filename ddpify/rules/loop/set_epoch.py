@@ -3,7 +3,8 @@
 What it does: `loader.sampler.set_epoch(epoch)` before the loop over a training loader, or `loader.batch_sampler.set_epoch(epoch)` where
     batches are drawn; where the script has no epoch number there, the sampler's own is incremented. A loader whose batches are drawn by
     hand moves on before each `iter(loader)`, wherever that stands: in a prefetcher's class, too. A loader made in the head of a loop is
-    given a name first. One that is made anew for each epoch, where no number of the epoch is in reach, takes a number that rank 0 draws.
+    given a name first. One that is made anew for each epoch, where no number of the epoch is in reach, or for each round of several
+    epochs, takes a number that rank 0 draws.
 Why: without it every epoch has the same order.
 Safety: safe; MANUAL where a loader that is made in the head of a loop is out of reach of the number of the epoch.
 References: https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.distributed.DistributedSampler
@@ -82,6 +83,14 @@ EXAMPLES: tuple[Example, ...] = (
         frame="end",
     ),
     Example(
+        "rows that are chosen again in each round",
+        "for turn in range(3):\n"
+        "    chosen = images[turn * 8 : turn * 8 + 8]\n"
+        "    for row in chosen:\n"
+        "        shape = row.shape\n",
+        frame="end",
+    ),
+    Example(
         "an epoch in reach",
         "for x, y in loader:\n"
         "    update(x, y)\n",
@@ -121,6 +130,21 @@ EXAMPLES: tuple[Example, ...] = (
         "        feed = iter(loader)\n"
         "        x, y = next(feed)\n"
         "    update(x, y)\n",
+        frame="loop",
+    ),
+    Example(
+        "a loader that is made again in each round of one training",
+        "for turn in range(3):\n"
+        "    part = DataLoader(train_set, batch_size=16, shuffle=True)\n"
+        "    for epoch in range(4):\n"
+        "        for x, y in part:\n"
+        "            update(x, y)\n",
+        "for turn in range(3):\n"
+        "    part = DataLoader(train_set, batch_size=per_rank(16), sampler=DistributedSampler(train_set))\n"
+        "    for epoch in range(4):\n"
+        "        part.sampler.set_epoch(int(from_rank_zero(torch.randint(2**31, ()))))\n"
+        "        for x, y in part:\n"
+        "            update(x, y)\n",
         frame="loop",
     ),
     Example(
@@ -301,20 +325,22 @@ def _counts(context: Context, node: ast.Call) -> bool:
 
 
 def _remade(feed: _Feed, starts: int = 0) -> bool:
-    """Whether a loader is made again in each epoch, or for each of its `starts`: then its sampler's epoch starts again, too."""
-    training, context = feed.training, feed.context
-    around = {loop.node for loop in (training.epoch, training.batch if starts == 1 else None) if loop is not None}
-    return any(
-        loop.node in around and not _trains_anew(context, loop)
-        for call in context.facts.after.calls(feed.loader.node)
-        for loop in call.loops
-    )
+    """Whether a loader is made again in a loop around its batches, or for each of its `starts`: its sampler's epoch starts again, too."""
+    batch = feed.training.batch.node if feed.training.batch is not None and starts != 1 else None
+    return bool(_remaking(feed) - {batch})
+
+
+def _remaking(feed: _Feed) -> set[ast.AST]:
+    """The loops around a training that make its loader again in each pass, and go on with the same models."""
+    context, around = feed.context, {loop.node for loop in feed.training.backward.loops}
+    made = (loop for call in context.facts.after.calls(feed.loader.node) for loop in call.loops)
+    return {loop.node for loop in made if loop.node in around and not _trains_anew(context, loop)}
 
 
 def _trains_anew(context: Context, loop: Loop) -> bool:
-    """Whether each pass of a loop is a training of its own, of models that are made in it: no epoch of another one."""
+    """Whether each pass of a loop is a training of its own, of models that are made in it, and no copies: no epoch of another one."""
     run, models = context.facts.after, context.facts.models
-    made = [[c for o in model.objs if isinstance(o, New) for c in run.calls(o.node)] for model in models]
+    made = [[c for o in model.objs if isinstance(o, New) for c in run.calls(o.node) if o.path not in library.COPIES] for model in models]
     return bool(made) and all(calls and all(any(each.node is loop.node for each in c.loops) for c in calls) for calls in made)
 
 
@@ -360,7 +386,7 @@ def _advanced(feed: _Feed, loop: ast.For | ast.AsyncFor, placed: set[tuple[ast.A
     if located is None:
         return _unnamed(feed, loop, placed)
     place, text = located
-    epoch, needs = _epoch(context, feed.training, place), tuple[str, ...]()
+    epoch, needs = _epoch(feed, place), tuple[str, ...]()
     if (place, text.code) in placed:
         return feed.proof
     if not epoch and _remade(feed):
@@ -372,7 +398,7 @@ def _advanced(feed: _Feed, loop: ast.For | ast.AsyncFor, placed: set[tuple[ast.A
 
 
 def _drawn(context: Context) -> tuple[str, tuple[str, ...]]:
-    """The epoch of a sampler that is made for each epoch, by what knows no number of the epoch: rank 0 draws one."""
+    """The epoch of a sampler that is made anew, where no number goes on from one to the next: rank 0 draws one."""
     return f"int({context.names['from_rank_zero']}(torch.randint(2**31, ())))", ("from_rank_zero",)
 
 
@@ -381,7 +407,7 @@ def _place(feed: _Feed, loop: ast.For | ast.AsyncFor) -> tuple[ast.stmt, _Text] 
     context, loader = feed.context, feed.loader
     places = [context.tree.statement(n) for n in (loop, *reversed(feed.training.backward.stack)) if context.facts.is_edited(n)]
     if not context.facts.in_main(loop):  # a module runs the batches, and the script the epochs
-        places = sorted(places, key=lambda p: not (context.facts.in_main(p) and _epoch(context, feed.training, p)))
+        places = sorted(places, key=lambda p: not (context.facts.in_main(p) and _epoch(feed, p)))
     for place in places:
         text = _loader_text(context, loop.iter, loader) if place is loop else None
         text = text or _name(context, place, loader)
@@ -439,7 +465,7 @@ def _unnamed(feed: _Feed, loop: ast.For | ast.AsyncFor, placed: set[tuple[ast.AS
 def _named(feed: _Feed, place: ast.stmt, made: ast.AST) -> Change | None:
     """The loader gets a name before the statement that it is made in; None where its order is not drawn."""
     context = feed.context
-    epoch, needs = _epoch(context, feed.training, place), tuple[str, ...]()
+    epoch, needs = _epoch(feed, place), tuple[str, ...]()
     if not isinstance(made, ast.expr) or (not epoch and keeps_order(context, feed.loader)):
         return None
     if not epoch:
@@ -535,10 +561,13 @@ def _outside(context: Context, place: ast.stmt) -> ast.stmt:
     return place
 
 
-def _epoch(context: Context, training: TrainingLoop, place: ast.stmt) -> str:
-    """A name in reach at `place` that holds the number of the epoch; empty where there is none."""
-    run = context.facts.after
-    outer = [loop.node for loop in training.backward.loops if loop.node is not place]
+def _epoch(feed: _Feed, place: ast.stmt) -> str:
+    """A name in reach at `place` that holds the number of the epoch; empty where there is none.
+
+    A loop around its own must not make the loader again: the numbers would begin at zero again, and with them the same orders.
+    """
+    context, run = feed.context, feed.context.facts.after
+    outer = [loop.node for loop in feed.training.backward.loops if loop.node is not place]
     function = context.tree.function(place)
     inside = set(context.tree.ancestors(place))
     names: list[tuple[int, str]] = []
@@ -553,7 +582,8 @@ def _epoch(context: Context, training: TrainingLoop, place: ast.stmt) -> str:
         loops = [n for n in value.of_kind("index") if n in outer]
         if loops and all(_may_count(context, g) for g in given):
             names.append((max(outer.index(n) for n in loops), name))
-    return max(names)[1] if names else ""
+    at, name = max(names, default=(0, ""))
+    return "" if _remaking(feed).intersection(outer[:at]) else name
 
 
 def _may_count(context: Context, node: ast.expr | None, depth: int = 0) -> bool:
