@@ -185,6 +185,8 @@ def _row_per_sample(context: Context, call: Call, sizes: Sizes) -> list[Change |
     """What is done about a call that makes a row, or a number, of its own for each sample of a batch; None for any other call."""
     node, value = call.node, context.facts.after.value
     if call.method == "arange":
+        if _moves_with_batches(context, node, sizes):
+            return [_every_nth(context, node, "these are the numbers of the batch's samples")] if _stride(context, node) is None else []
         end = _counted_to(node)
         counts = end is not None and (sizes.equal(value(end)) or sizes.read(value(end)))
         return _numbers_of_rows(context, node, end, sizes) if end is not None and counts else None
@@ -237,6 +239,13 @@ def _counted_to(node: ast.Call) -> ast.expr | None:
         case [start, end] if is_number(start, 0):
             return end
     return None
+
+
+def _moves_with_batches(context: Context, node: ast.Call, sizes: Sizes) -> bool:
+    """Whether `arange(i * size, (i + 1) * size)` counts the samples of each batch on from those of the one before."""
+    ends = [context.facts.after.value(end) for end in node.args]
+    counted = len(ends) == 2 and any(sizes.derived(end) for end in ends) and all(end.of_kind("index") for end in ends)
+    return counted and context.facts.is_edited(node)
 
 
 def _numbers_of_rows(context: Context, node: ast.Call, end: ast.expr, sizes: Sizes) -> list[Change | Finding] | None:
