@@ -1053,5 +1053,33 @@ SCRIPTS |= {
     """.replace("* SIZE", f"* {size}"),
         same=("targets",),
     )
-    for of, size in {"a setting's size": "SIZE", "the loader's size": "feed.batch_size"}.items()
+    for of, size in {"a setting's size": "SIZE", "the loader's size": "feed.batch_size", "a size that is written out": "4"}.items()
 }
+SCRIPTS |= on_three(
+    {
+        f"targets kept for each sample, chosen by {by}": Script(
+            f"""
+    import numpy as np
+    SIZE = 6
+    feed = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=SIZE)
+    net, soft = nn.Linear(8, 2), torch.softmax(torch.sin(torch.arange(72.0).view(36, 2)), 1)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        total = 0.0
+        for i, (rows, kinds) in enumerate(feed):
+            targets = soft[{index}]
+            loss = F.kl_div(F.log_softmax(net(rows), 1), targets, reduction="batchmean")
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+            total += loss.item()
+        print("loss", f"{{total / len(feed):.6f}}")
+    """,
+            same=("loss",),
+        )
+        for by, index in {
+            "numbers that torch counts": "torch.arange(i * SIZE, (i + 1) * SIZE)",
+            "numbers that numpy counts": "np.arange(SIZE * i, SIZE * i + SIZE)",
+        }.items()
+    }
+)

@@ -294,8 +294,10 @@ def _slice(run: Interpreter, node: ast.Slice, rows: bool) -> Argument:
 def _goes_with_batches(run: Interpreter, bound: Value) -> bool:
     """Whether a number is so many batches further on: the number of a batch, times the size of the batches."""
     loaders = frozenset(o for loop in run.loops if loop.node in bound.of_kind("index") for o in loop.element.batches())
-    sizes = (run.memory.get((o, "batch_size"), NOTHING) for o in loaders if isinstance(o, New))
-    return any(not bound.of_kind("from").isdisjoint(size.objs) for size in sizes) or not bound.of_kind("share").isdisjoint(loaders)
+    sizes = {size for o in loaders if isinstance(o, New) for size in run.memory.get((o, "batch_size"), NOTHING).objs}
+    written = {size.value for size in sizes if isinstance(size, Lit)}
+    by_size = any(o in sizes or (isinstance(o, Lit) and o.value in written) for o in bound.of_kind("from"))
+    return by_size or not bound.of_kind("share").isdisjoint(loaders)
 
 
 def _is_zero(value: Value) -> bool:
