@@ -284,7 +284,16 @@ def _at_exit(function, *args, **kwargs):
 
 
 _groups = []  # kept for good: freeing a gloo group waits for its threads, which may wait for the interpreter (pytorch#190489)
-_device = functools.cache(dist.ProcessGroupGloo.create_default_device)
+
+
+@functools.cache
+def _device() -> Any:
+    """The device of all groups. Its thread polls without a pause while another one has a pair's lock: it gives way to that one."""
+    device = dist.ProcessGroupGloo.create_default_device()
+    for thread in Path("/proc/self/task").glob("*/comm"):
+        if thread.read_text().strip() == "gloo_tcp_loop":
+            os.sched_setscheduler(int(thread.parent.name), os.SCHED_IDLE, os.sched_param(0))
+    return device
 
 
 class _Gloo(dist.ProcessGroupGloo):
