@@ -321,7 +321,7 @@ def _size(run: Interpreter, rows: Value, size: Value, operand: Argument) -> Argu
         return operand._replace(items=tuple(sizes))
     if size.scale == "count" and not size.of_kind("divided") <= rows.of_kind("divided") and not any(map(rows.of_kind, ("parts", "joined"))):
         return Argument("other")  # rows of several samples, which on other ranks are others
-    if size.scale == "count" and size.of_kind("multiple") and size.shape is None and (rows.shape is None or rows.shape.axis == 0):
+    if size.scale == "count" and size.of_kind("multiple") and size.shape is None and (rows.shape is None or rows.shape.axis < 2):
         return Argument(literal=-1)  # several rows of each sample
     return Argument("count") if is_batch_size(run, rows, size) else operand
 
