@@ -3611,6 +3611,32 @@ SCRIPTS |= {
     "steps of all samples in one row after another, and apart again": Script(
         _STEPS_FIRST.format(flat="length * n, size", apart="length, n, -1", rest=".mean(0)") + _TRAINS, same=("total",)
     ),
+    "steps of all samples in one row after another, and apart again, twice": Script(
+        """
+    class Steps(nn.Module):
+        def __init__(self, given, made):
+            super().__init__()
+            self.steps, self.last = nn.LSTM(given, 3), nn.Linear(3, made)
+
+        def forward(self, rows):
+            steps, _ = self.steps(rows)
+            length, n, size = steps.size()
+            return self.last(steps.view(length * n, size)).view(length, n, -1)
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.steps = nn.Sequential(Steps(2, 3), Steps(3, 2))
+
+        def forward(self, rows):
+            return self.steps(rows.view(-1, 4, 2).permute(1, 0, 2)).mean(0)
+
+
+    """
+        + _TRAINS,
+        same=("total",),
+    ),
     "steps of all samples in one row after another, and apart again with samples in front": Script(
         _STEPS_FIRST.format(flat="length * n, size", apart="n, length, -1", rest=".mean(1)") + _TRAINS, told=("DDP402", "DDP404")
     ),

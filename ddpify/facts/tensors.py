@@ -210,6 +210,7 @@ def function(
         sizes = args[1:]
         operands[1:] = [_size(run, args[0], v, o) for v, o in zip(sizes, operands[1:], strict=True)]
         operands = [operands[0], Argument()] if _are_sizes_or_ones(run, args[0], sizes) else operands
+        origins = without(origins, "multiple") | only(args[0].origins, "multiple")  # that of a size is none of the rows'
     if name.removesuffix("_") in ("scatter", "scatter_add") and len(args) > 2:
         operands[0] = _to_fill(run, args[0], args[2], operands[0])
     if name in BY_WEIGHT and run.ignores():
