@@ -1015,3 +1015,34 @@ SCRIPTS["a first batch that is drawn before a split and the loop"] = Script(
     """,
     told=("DDP103",),
 )
+SCRIPTS["numbers of workers that one generator seeds for a training and an evaluation"] = Script(
+    """
+    class Numbers(Dataset):
+        def __len__(self):
+            return 40
+
+        def __getitem__(self, i):
+            return torch.randint(90000, (1,))
+
+
+    if __name__ == "__main__":
+        numbers = torch.Generator()
+        numbers.manual_seed(5)
+        feed = DataLoader(Numbers(), batch_size=4, shuffle=True, num_workers=2, generator=numbers)
+        held = DataLoader(Numbers(), batch_size=4, num_workers=2, generator=numbers)
+        net = nn.Embedding(90000, 1)
+        nn.init.zeros_(net.weight)
+        sgd = torch.optim.SGD(net.parameters(), lr=1.0)
+        for epoch in range(2):
+            for rows in feed:
+                loss = net(rows).mean()
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+            with torch.no_grad():
+                print("held", len([net(rows).sum().item() for rows in held]))
+        print("touched", (net.weight != 0).sum().item())
+    """,
+    same=("touched", "held"),
+    apart=("trajectory", "values"),
+)
