@@ -5307,3 +5307,19 @@ SCRIPTS |= {
         "    from log import Log\n\n" + _KEEPS_LOG, files={"log.py": textwrap.dedent(_KEPT_LOG).lstrip()}
     ),
 }
+SCRIPTS["a summary of the network that a package prints"] = Script(
+    """
+    from torchsummaryX import summary
+
+
+    net = nn.Linear(8, 2)
+    summary(net, torch.zeros(1, 8))
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+            sgd.zero_grad()
+            F.cross_entropy(net(rows), kinds).backward()
+            sgd.step()
+    """,
+    stand_ins={"torchsummaryX.py": "def summary(net, rows):\n    print('parameters', sum(p.numel() for p in net.parameters()))\n"},
+)
