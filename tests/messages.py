@@ -1797,6 +1797,7 @@ EXAMPLES: dict[str, Shown] = {**PRECISION, **PROCESSES, **COMMENTS, **DATA, **OU
 
 # the scripts of the tables that show further messages
 FROM_TABLES = (
+    "a first batch that is drawn before a split and the loop",
     "sequences that are unpacked in a network, and added up",
     "counts in an object that adds them up over the ranks itself, which begin with the first batch",
     "a DataParallel of the script's own that gathers in its own way",

@@ -1832,3 +1832,44 @@ SCRIPTS |= {
         ),
     }.items()
 }
+SCRIPTS["batches that settings in a dict say how to draw, for training and for an evaluation"] = Script(
+    """
+    def draw(numbers, size, steps):
+        starts = torch.randint(len(numbers) - steps, (size,))
+        return torch.stack([numbers[i : i + steps] for i in starts])
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.known, self.last = nn.Embedding(2, 8), nn.Linear(8, 2)
+
+        def forward(self, numbers):
+            scores = self.last(torch.tanh(self.known(numbers)))
+            return F.cross_entropy(scores[:, :-1].reshape(-1, 2), numbers[:, 1:].reshape(-1))
+
+
+    @torch.no_grad()
+    def estimate(net, numbers, **settings):
+        return sum(net(draw(numbers, **settings)).item() for _ in range(3)) / 3
+
+
+    def train(net, numbers, size, steps):
+        settings = {"size": size, "steps": steps}
+        rows = draw(numbers, **settings)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for step in range(12):
+            if step % 6 == 0:
+                print("estimate", estimate(net, numbers, **settings))
+            loss = net(rows)
+            rows = draw(numbers, **settings)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+
+
+    torch.manual_seed(0)
+    train(Net(), (x.flatten() > 0).long(), 6, 4)
+    """,
+    apart=("trajectory", "values"),
+)

@@ -2,6 +2,7 @@
 
 import io
 import tarfile
+import textwrap
 import zipfile
 
 import torch
@@ -5268,4 +5269,57 @@ SCRIPTS["a bar that is drawn where somebody looks at it"] = Script(
             if looked_at or i % 5 == 0:
                 print("batch", i, end="\\r" if looked_at else "\\n")
 """
+)
+_KEPT_LOG = """
+    import os
+    from dataclasses import dataclass
+
+
+    @dataclass
+    class Log:
+        folder: str
+
+        def __post_init__(self):
+            os.makedirs(self.folder, exist_ok=True)
+            self.file = open(os.path.join(self.folder, "log.txt"), "a")
+
+        def add(self, line):
+            self.file.write(line + "\\n")
+"""
+_KEEPS_LOG = """
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    log = Log("logs")
+    for epoch in range(2):
+        total = 0.0
+        for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+            loss = F.cross_entropy(net(rows), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+            total += loss.item()
+        log.add(f"{epoch} {total}")
+    log.file.close()
+"""
+SCRIPTS |= {
+    "a log that a data class opens once its fields are set": Script(_KEPT_LOG + "\n" + _KEEPS_LOG),
+    "a log that a data class of a module opens once its fields are set": Script(
+        "    from log import Log\n\n" + _KEEPS_LOG, files={"log.py": textwrap.dedent(_KEPT_LOG).lstrip()}
+    ),
+}
+SCRIPTS["a summary of the network that a package prints"] = Script(
+    """
+    from torchsummaryX import summary
+
+
+    net = nn.Linear(8, 2)
+    summary(net, torch.zeros(1, 8))
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+            sgd.zero_grad()
+            F.cross_entropy(net(rows), kinds).backward()
+            sgd.step()
+    """,
+    stand_ins={"torchsummaryX.py": "def summary(net, rows):\n    print('parameters', sum(p.numel() for p in net.parameters()))\n"},
 )

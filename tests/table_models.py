@@ -3527,3 +3527,117 @@ SCRIPTS["an average over as many steps as the longest of a batch has"] = Script(
 """,
     told=("DDP402",),
 )
+_TRAINS = """
+    torch.manual_seed(0)
+    net = Net()
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        total = 0.0
+        for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+            loss = F.cross_entropy(net(rows), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+            total += loss.item()
+        print("total", round(total, 6))
+"""
+SCRIPTS["layers in turn that take what earlier ones made, in the opposite order"] = Script(
+    """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.down = nn.ModuleList([nn.Linear(8, 8), nn.Linear(8, 8)])
+            self.up = nn.ModuleList()
+            for _ in range(2):
+                self.up.append(nn.Linear(8, 8))
+                self.up.append(nn.Linear(16, 8))
+            self.last = nn.Linear(8, 2)
+
+        def forward(self, rows):
+            made = []
+            for layer in self.down:
+                rows = torch.tanh(layer(rows))
+                made.append(rows)
+            made = made[::-1]
+            both = torch.empty((1, 1))
+            for i, layer in enumerate(self.up):
+                if i % 2 == 0:
+                    rows = layer(rows)
+                    both = torch.cat((made[i // 2], rows), dim=1)
+                else:
+                    rows = layer(both)
+            return self.last(rows)
+
+
+    """
+    + _TRAINS,
+    same=("total",),
+)
+SCRIPTS["pictures that are moved along a grid, by a list of one matrix for each"] = Script(
+    """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.last = nn.Linear(16, 2)
+
+        def forward(self, rows):
+            pictures = rows.view(-1, 2, 2, 2)
+            n, _, _, width = pictures.size()
+            matrices = torch.tensor([[[1, 0, 2 / width], [0, 1, 0]]] * n, dtype=pictures.dtype)
+            grid = F.affine_grid(matrices, pictures.size(), align_corners=False)
+            moved = F.grid_sample(pictures, grid, align_corners=False)
+            return self.last(torch.cat([pictures, moved], dim=1).flatten(1))
+
+
+    """
+    + _TRAINS,
+    same=("total",),
+)
+_STEPS_FIRST = """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.steps, self.last = nn.LSTM(2, 3), nn.Linear(3, 2)
+
+        def forward(self, rows):
+            steps, _ = self.steps(rows.view(-1, 4, 2).permute(1, 0, 2))
+            length, n, size = steps.size()
+            scores = self.last(steps.view({flat}))
+            return scores.view({apart}){rest}
+
+
+"""
+SCRIPTS |= {
+    "steps of all samples in one row after another, and apart again": Script(
+        _STEPS_FIRST.format(flat="length * n, size", apart="length, n, -1", rest=".mean(0)") + _TRAINS, same=("total",)
+    ),
+    "steps of all samples in one row after another, and apart again, twice": Script(
+        """
+    class Steps(nn.Module):
+        def __init__(self, given, made):
+            super().__init__()
+            self.steps, self.last = nn.LSTM(given, 3), nn.Linear(3, made)
+
+        def forward(self, rows):
+            steps, _ = self.steps(rows)
+            length, n, size = steps.size()
+            return self.last(steps.view(length * n, size)).view(length, n, -1)
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.steps = nn.Sequential(Steps(2, 3), Steps(3, 2))
+
+        def forward(self, rows):
+            return self.steps(rows.view(-1, 4, 2).permute(1, 0, 2)).mean(0)
+
+
+    """
+        + _TRAINS,
+        same=("total",),
+    ),
+    "steps of all samples in one row after another, and apart again with samples in front": Script(
+        _STEPS_FIRST.format(flat="length * n, size", apart="n, length, -1", rest=".mean(1)") + _TRAINS, told=("DDP402", "DDP404")
+    ),
+}

@@ -970,3 +970,79 @@ SCRIPTS |= {
     "a learning rate that is drawn for each trial, by its place": Script(_TRIALS.replace("{rate}", "rate"), same=("rate",)),
     "a draw that chooses which networks run": Script(_EITHER),
 }
+
+SCRIPTS["a first batch that is drawn before the loop"] = Script(
+    """
+    def draw():
+        return torch.randint(30000, (6,))
+
+
+    net = nn.Embedding(30000, 1)
+    nn.init.zeros_(net.weight)
+    torch.manual_seed(0)
+    sgd = torch.optim.SGD(net.parameters(), lr=1.0)
+    numbers = draw()
+    for step in range(12):
+        loss = net(numbers).mean()
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+        numbers = draw()
+    print("touched", (net.weight != 0).sum().item())
+    """,
+    same=("touched",),
+    apart=("trajectory",),
+)
+SCRIPTS["a first batch that is drawn before a split and the loop"] = Script(
+    """
+    def draw():
+        chosen = torch.randint(44, (6,))
+        return torch.stack([x[i] for i in chosen]), torch.stack([y[i] for i in chosen])
+
+
+    net = nn.Linear(8, 2)
+    torch.manual_seed(0)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    rows, kinds = draw()
+    part, rest = random_split(TensorDataset(x, y), [40, 4])
+    print("left", sorted(rest.indices))
+    for step in range(12):
+        loss = F.cross_entropy(net(rows), kinds)
+        rows, kinds = draw()
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+    """,
+    told=("DDP103",),
+)
+SCRIPTS["numbers of workers that one generator seeds for a training and an evaluation"] = Script(
+    """
+    class Numbers(Dataset):
+        def __len__(self):
+            return 40
+
+        def __getitem__(self, i):
+            return torch.randint(90000, (1,))
+
+
+    if __name__ == "__main__":
+        numbers = torch.Generator()
+        numbers.manual_seed(5)
+        feed = DataLoader(Numbers(), batch_size=4, shuffle=True, num_workers=2, generator=numbers)
+        held = DataLoader(Numbers(), batch_size=4, num_workers=2, generator=numbers)
+        net = nn.Embedding(90000, 1)
+        nn.init.zeros_(net.weight)
+        sgd = torch.optim.SGD(net.parameters(), lr=1.0)
+        for epoch in range(2):
+            for rows in feed:
+                loss = net(rows).mean()
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+            with torch.no_grad():
+                print("held", len([net(rows).sum().item() for rows in held]))
+        print("touched", (net.weight != 0).sum().item())
+    """,
+    same=("touched", "held"),
+    apart=("trajectory", "values"),
+)

@@ -3112,3 +3112,35 @@ SCRIPTS |= {
         told=("DDP402",),
     ),
 }
+SCRIPTS["a data class that makes what it trains once its fields are set"] = Script(
+    """
+    from dataclasses import dataclass
+
+
+    @dataclass
+    class Trainer:
+        rate: float = 0.1
+        size: int = 4
+
+        def __post_init__(self):
+            self.net = nn.Linear(8, 2)
+            self.loader = DataLoader(TensorDataset(x, y), batch_size=self.size, shuffle=True)
+            self.sgd = torch.optim.SGD(self.net.parameters(), lr=self.rate)
+
+        def run(self):
+            for epoch in range(2):
+                total = 0.0
+                for rows, kinds in self.loader:
+                    loss = F.cross_entropy(self.net(rows), kinds)
+                    self.sgd.zero_grad()
+                    loss.backward()
+                    self.sgd.step()
+                    total += loss.item()
+                print("total", round(total, 6))
+
+
+    torch.manual_seed(0)
+    Trainer().run()
+    """,
+    same=("total",),
+)

@@ -6,7 +6,7 @@ import textwrap
 import pytest
 import torch
 from ranks import Case, Outcome, run_many
-from scripts import Script, text, told
+from scripts import HEAD, Script, text, told
 
 import ddpify
 from ddpify import Conversion
@@ -1154,3 +1154,26 @@ def test_a_loss_is_right_or_told(losses: dict[str, tuple[Conversion, Outcome]], 
 
 def line_of_backward(done: Conversion) -> int:
     return next(i for i, line in enumerate(done.original.splitlines(), 1) if ".backward()" in line)
+
+
+_IN_ONE_BLOCK = HEAD + """
+torch.manual_seed(0)
+net = nn.Linear(8, 2)
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(2):
+    for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+        sgd.zero_grad()
+        F.cross_entropy(net(rows), kinds).backward()
+        sgd.step()
+"""
+
+
+_MAIN = 'if __name__ == "__main__":\n{}'
+
+
+@pytest.mark.parametrize("head", (_MAIN, f'"""Train."""\n\n{_MAIN}', "def main():\n{}\n\nmain()\n"))
+def test_a_script_with_all_imports_in_one_block(head: str) -> None:
+    plain = head.format(textwrap.indent(_IN_ONE_BLOCK, "    "))
+    done = ddpify.convert(plain)
+    (outcome,) = run_many([Case(plain, done.code)])
+    assert (done.exit_code, outcome.problems(())) == (0, [])

@@ -2,6 +2,7 @@
 
 WHOLE = frozenset(
     (
+        "a first batch that is drawn before a split and the loop",
         "all of the data in each step",
         "a collate function that joins parts of all samples, one after another",
         "a tensor that is filled with rows of the last batch, and decides",

@@ -191,7 +191,7 @@ def _edit(kind: Any, node: ast.stmt, needs: list[_Need], tree: ast.Module) -> In
     start = tree.body.index(node)
     glued = start > 0 and node.lineno - (tree.body[start - 1].end_lineno or 0) == 1
     gap = 2 if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) else 1
-    return InsertBefore(node, "\n" * glued + "".join(code) + "\n" * gap)
+    return InsertBefore(node, "\n" * glued + "".join(code) + "\n" * gap, first=True)
 
 
 def extend_import(node: cst.ImportFrom, names: Sequence[str]) -> cst.ImportFrom:

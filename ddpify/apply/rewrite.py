@@ -252,7 +252,9 @@ class _Rewriter(cst.CSTTransformer):
 
     def _steps(self, tree: ast.Module, changes: Sequence[Change]) -> list[_Step]:
         ranks = {change: rank for rank, change in enumerate(changes)}
-        pairs = [*emit.merge_imports(tree, changes), *((edit, change) for change in changes for edit in change.edits)]
+        imports, edits = emit.merge_imports(tree, changes), [(edit, change) for change in changes for edit in change.edits]
+        heads = [pair for pair in imports if isinstance(pair[0], InsertBefore)]  # before all that others put there
+        pairs = [*(pair for pair in imports if pair not in heads), *edits, *heads]
         unique: dict[tuple[Any, ...], _Step] = {}
         for edit, change in pairs:
             unique.setdefault(_key(edit), _Step(edit, change, ranks[change]))

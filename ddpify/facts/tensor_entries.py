@@ -114,7 +114,7 @@ def _size(run: Interpreter, base: Value, shape: Shape, index: Value, node: ast.S
 
 def _entry(run: Interpreter, base: Value, index: Value, node: ast.Subscript, origins: frozenset[Origin]) -> Value | None:
     """One of several tensors, or rows in an order that a draw, a loop or the batch tells; None of anything else."""
-    unknown = index.scale is None and index.shape is None
+    unknown = index.scale is None and (index.shape is None or index.shape.ndim == 0)
     if unknown and not any(isinstance(o, Tup) or getattr(o, "path", "") == "list" for o in index.objs):  # which number rows
         literal = next((o.value for o in index.objs if isinstance(o, Lit)), UNKNOWN) if len(index.objs) == 1 else UNKNOWN
         part = part_of_several(run, base, node if literal is UNKNOWN else literal)

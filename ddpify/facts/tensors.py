@@ -210,6 +210,7 @@ def function(
         sizes = args[1:]
         operands[1:] = [_size(run, args[0], v, o) for v, o in zip(sizes, operands[1:], strict=True)]
         operands = [operands[0], Argument()] if _are_sizes_or_ones(run, args[0], sizes) else operands
+        origins = without(origins, "multiple") | only(args[0].origins, "multiple")  # that of a size is none of the rows'
     if name.removesuffix("_") in ("scatter", "scatter_add") and len(args) > 2:
         operands[0] = _to_fill(run, args[0], args[2], operands[0])
     if name in BY_WEIGHT and run.ignores():
@@ -321,7 +322,7 @@ def _size(run: Interpreter, rows: Value, size: Value, operand: Argument) -> Argu
         return operand._replace(items=tuple(sizes))
     if size.scale == "count" and not size.of_kind("divided") <= rows.of_kind("divided") and not any(map(rows.of_kind, ("parts", "joined"))):
         return Argument("other")  # rows of several samples, which on other ranks are others
-    if size.scale == "count" and size.of_kind("multiple") and size.shape is None and (rows.shape is None or rows.shape.axis == 0):
+    if size.scale == "count" and size.of_kind("multiple") and size.shape is None and (rows.shape is None or rows.shape.axis < 2):
         return Argument(literal=-1)  # several rows of each sample
     return Argument("count") if is_batch_size(run, rows, size) else operand
 

@@ -331,12 +331,13 @@ def construct(run: Interpreter, cls: Class, node: ast.AST, args: list[Value], ke
         return read_whole(run, args[0], BY_RANK_ZERO if any(isinstance(o, Lit) and not o.value for o in shared) else BY_ALL_RANKS)
     made = run.objects.new("", node, run.stack, cls)
     init = run.find(cls, "__init__")
-    for f in init.objs if init is not None else ():
-        if isinstance(f, Func):
-            call_function(run, run.objects.bound(f, made, f.cls), node, args, keywords)
     if init is None:
         library.construct(run, made, args, keywords)
         named.fill(run, made, args, keywords)
+        init, args, keywords = run.find(cls, "__post_init__"), [], {}
+    for f in init.objs if init is not None else ():
+        if isinstance(f, Func):
+            call_function(run, run.objects.bound(f, made, f.cls), node, args, keywords)
     return just(made)
 
 

@@ -38,10 +38,15 @@ def _for_each_sample(run: Interpreter, node: ast.BinOp, lists: list[New], value:
         return None
     if held[0][0].scale is not None or not isinstance(lists[0].node, ast.List) or len(lists[0].node.elts) != 1:
         return None
-    inner = [o for o in held[0][0].instances() if o.path == "list"]
-    if len(inner) > 1 or any(o.path == "list" for e in inner for v in entries(run, e) for o in v.instances()):
-        return None
-    return Value(frozenset(), count.origins, "sample", Shape(None, 1 + len(inner)))
+    inner = _depth(run, held[0][0])
+    return Value(frozenset(), count.origins, "sample", Shape(None, 1 + inner)) if inner is not None else None
+
+
+def _depth(run: Interpreter, value: Value) -> int | None:
+    """How many lists there are around each number of a list of lists; None where they are not equally many."""
+    lists = [o for o in value.instances() if o.path == "list"]
+    within = {_depth(run, entry) for o in lists for entry in entries(run, o)}
+    return 0 if not lists else 1 + next(iter(within)) if len(within) == 1 and None not in within else None  # type: ignore[operator]
 
 
 def _repeated(run: Interpreter, lists: list[New], value: Value, node: ast.BinOp) -> Value:

@@ -18,7 +18,7 @@ _HANDLERS = "FileHandler handlers.RotatingFileHandler handlers.TimedRotatingFile
 HANDLERS = frozenset(f"logging.{name}" for name in _HANDLERS)
 _LOG_LEVELS = "info debug warning warn error critical log exception".split()
 _PRINTS = """
-    print pprint.pprint pprint.pp loguru.logger sys.stdout sys.stderr torchsummary.summary torchsummary.summary_string
+    print pprint.pprint pprint.pp loguru.logger sys.stdout sys.stderr torchsummary.summary torchsummary.summary_string torchsummaryX.summary
     torchinfo.summary torch_geometric.logging.log IPython.display prettytable rich.print rich.print_json tqdm.tqdm.write
     monai.config.print_config monai.config.print_debug_info monai.config.print_system_info monai.config.print_gpu_info
 """.split()

@@ -15,8 +15,8 @@ Source = Literal["same", "process", "unknown"]
 # These compute from their arguments, from files and settings that all ranks share, or draw numbers that are followed by themselves.
 _SAME = """
     torch torchvision torchaudio torchtext torchdata torchmetrics torch_geometric torch_scatter torch_sparse torch_cluster
-    torchsummary torchinfo torch_optimizer torchnet torchdiffeq apex numpy scipy sklearn pandas matplotlib seaborn PIL cv2 skimage imageio
-    albumentations imgaug kornia einops timm transformers tokenizers datasets evaluate peft diffusers accelerate safetensors
+    torchsummary torchsummaryX torchinfo torch_optimizer torchnet torchdiffeq apex numpy scipy sklearn pandas matplotlib seaborn PIL cv2
+    skimage imageio albumentations imgaug kornia einops timm transformers tokenizers datasets evaluate peft diffusers accelerate safetensors
     sentence_transformers sentencepiece huggingface_hub segmentation_models_pytorch efficientnet_pytorch pretrainedmodels monai
     pytorch_metric_learning open_clip clip bitsandbytes tensorboardX tensorboard tensorboard_logger visdom wandb mlflow neptune comet_ml
     aim clearml loguru rich tqdm progress progressbar yaml ruamel toml tomli omegaconf hydra yacs easydict munch addict box attrdict

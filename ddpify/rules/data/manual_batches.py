@@ -180,7 +180,8 @@ def _share_where_received(maker: _Maker, placed: set[ast.AST]) -> Iterator[Chang
         if call in placed:
             continue
         size = _size_in_loop(context, call, maker.source.size) if isinstance(call, ast.For) else _size_at(context, call, maker.source.size)
-        edit = _received(context, call, size, maker.source.kind) if size or maker.source.kind == "columns" else None
+        known = size or maker.source.kind == "columns" or batches.path == batch_source.DRAW  # all that are drawn are equally long
+        edit = _received(context, call, size, maker.source.kind) if known else None
         if edit is None:
             yield maker.refuse(
                 "the analysis could not tell how these batches reach the training: every rank may train on the same samples", at=call
@@ -294,7 +295,10 @@ def _assigned_to(context: Context, call: ast.AST) -> str:
 
 
 def _received(context: Context, call: ast.AST, size: str, kind: str) -> Edit | None:
-    """The names that take up what a call returns become this rank's rows of it; None where there are no such names."""
+    """The names that take up what a call returns become this rank's rows of it; None where there are no such names.
+
+    Without the `size` of a batch, what is taken up must have as many rows each time.
+    """
     value = context.facts.after.value
     receiver = (call, call.target) if isinstance(call, ast.For) else _receiver(context, call)
     if receiver is None:
@@ -306,8 +310,9 @@ def _received(context: Context, call: ast.AST, size: str, kind: str) -> Edit | N
     rows = {n.id: value(n) for n in names if isinstance(n, ast.Name) and _are_rows(value(n)) and (looped or _from(value(n), call))}
     if not rows or (not looped and any(call not in o.stack for o in batches)) or any(isinstance(n, ast.Attribute) for n in names):
         return None
-    share, rest = (context.names["columns_of_rank"], "") if kind == "columns" else (context.names["rows_of_rank"], f", {size}")
-    of_tuple = f"tuple({share}(part{rest}) for part in {{0}})"
+    share = context.names["columns_of_rank" if kind == "columns" else "rows_of_rank"]
+    rest, of_part = ("", "") if kind == "columns" else (f", {size or 'len({0})'}", f", {size or 'len(part)'}")
+    of_tuple = f"tuple({share}(part{of_part}) for part in {{0}})"
     each = {name: (f"{share}({{0}}{rest})" if v.scale else of_tuple).format(name) for name, v in rows.items()}
     line = f"{', '.join(each)} = {', '.join(each.values())}"
     return InsertBefore(statement.body[0], line) if isinstance(statement, ast.For) else InsertAfter(statement, line)

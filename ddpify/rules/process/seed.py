@@ -179,6 +179,7 @@ _OTHER_ORDER = (
     "an order is drawn here during training, and each rank draws another: samples would be missed and repeated",
     "draw it from a torch.Generator of its own that has the same seed on all ranks",
 )
+_SAME_BATCH = "all ranks draw the same first batch here, since what is drawn after it must be alike on them: they train on the same samples"
 _OTHER_SEEDS = frozenset(("torch.cuda.manual_seed", "torch.cuda.manual_seed_all"))
 _SEEDED_BY_SYSTEM = frozenset(
     "numpy.random.default_rng numpy.random.RandomState random.Random random.SystemRandom numpy.random.seed random.seed torch.seed".split()
@@ -404,9 +405,9 @@ def _reseeded(context: Context, seeds: list[Call], unshared: list[str], restored
     for i, training in enumerate(trainings):
         since = [c for c in before if i and trainings[i - 1].order < c.order < training.order]
         if not any(earlier.branches <= training.branches for earlier in trainings[:i]):  # none of them may have run
-            yield from _moved_on(context, training.node, _generators(context, before, unshared, restored))
+            yield from _moved_on(context, training, _generators(context, before, unshared, restored))
         elif since:
-            yield from _moved_on(context, training.node, _generators(context, since, [], []))
+            yield from _moved_on(context, training, _generators(context, since, [], []))
 
 
 @dataclass(frozen=True)
@@ -445,15 +446,33 @@ def _branches(context: Context, backward: Call, node: ast.stmt) -> frozenset[tup
     return frozenset(out)
 
 
-def _moved_on(context: Context, node: ast.stmt, generators: set[str]) -> Iterator[Change]:
-    """Each rank moves the seeds of some generators on by its rank before a statement."""
+def _moved_on(context: Context, training: _Training, generators: set[str]) -> Iterator[Change | Finding]:
+    """Each rank moves the seeds of some generators on by its rank before a training, and before its first batch is drawn."""
+    node, between = _first_drawn(context, training)
     lines, imports = _seed_lines(context, node, generators)
+    if lines and between:
+        fix = f"draw it after the others, behind torch.manual_seed(torch.initial_seed() + {context.names['rank']})"
+        yield context.manual(CODE, node, _SAME_BATCH, fix, level=Safety.REVIEW)
+        node = training.node
     if lines:
         rank = context.names["rank"]
         why = "from here on, each rank draws different random numbers for dropout, noise and augmentation"
         code = f"if {rank} != 0:\n" + "".join(f"    {line}\n" for line in lines)
         edit = InsertBefore(node, code.format(rank))
         yield Change(CODE, why, context.tree.shown, node, (edit,), tuple(imports), Safety.NOTE)
+
+
+def _first_drawn(context: Context, training: _Training) -> tuple[ast.stmt, bool]:
+    """The statement that draws the first batch of a training, before it or in it; whether something else is drawn between the two."""
+    block = context.facts.tree_of(training.node).block(training.node)
+    earlier = [s for s in block[: block.index(training.node)] if not isinstance(s, (ast.FunctionDef, ast.ClassDef))]
+    batches = [o for o in context.facts.feeding if o.path == batch_source.DRAW]
+    first = next((i for i, s in enumerate(earlier) if any(not inside(s).isdisjoint((o.node, *o.stack)) for o in batches)), None)
+    if first is None:
+        return training.node, False
+    made, between = {o.node for o in batches}, {n for s in earlier[first:] for n in inside(s)}
+    others = (c for c in context.facts.after.trace.calls if c.node not in made and not between.isdisjoint((c.node, *c.stack)))
+    return earlier[first], any(any(_drawn_from(call)) for call in others)
 
 
 def _loops_of_runs(context: Context) -> set[ast.AST]:

@@ -15,11 +15,12 @@ from collections.abc import Iterable, Iterator
 
 from ddpify.edits import Replace
 from ddpify.facts.library.paths import DATALOADER
-from ddpify.facts.model import Class, Func, New, Obj
+from ddpify.facts.model import Call, Class, Func, New, Obj
 from ddpify.facts.tree import Tree, calls_in, last_name, names_read, names_stored, walk
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import draws
+from ddpify.rules.data.loader import keeps_order
 
 CODE = "DDP104"
 TITLE = "seed the loader workers of each rank"
@@ -164,13 +165,19 @@ def _generator(context: Context, loader: New, seen: set[ast.AST]) -> Iterator[Ch
     trained = {o.node for o in context.facts.loaders}
     for call in run.trace.calls:
         used = call.keywords.get("generator")
-        if used is not None and used.instances() & mine and call.node not in trained:
+        if used is not None and used.instances() & mine and call.node not in trained and not _draws_no_order(context, call):
             return  # what it draws there must be the same on all ranks
     for call in run.trace.calls:
         if call.method == "manual_seed" and call.receiver.instances() & mine and call.node.args and call.node not in seen:
             seen.add(call.node)
             if not any(v.of_kind("rank") for v in call.args):
                 yield _added(context, call.node.args[0], "{rank}")
+
+
+def _draws_no_order(context: Context, call: Call) -> bool:
+    """Whether a call makes a loader that goes through its data as they stand: its generator seeds its workers, and nothing more."""
+    made = call.result.instances()
+    return bool(made) and all(context.facts.after.interpreter.is_a(o, DATALOADER) and keeps_order(context, o) for o in made)
 
 
 def _of_samples(context: Context, seen: set[ast.AST]) -> Iterator[Change | Finding]:
