@@ -1078,3 +1078,62 @@ SCRIPTS |= {
     }.items()
 }
 RESTING |= {title for title in SCRIPTS if title.startswith("one of two outputs")}
+
+_LISTED = """
+class Net(nn.Module):
+    def __init__(self, depth=2):
+        super().__init__()
+        self.depth, self.first = depth, nn.Linear(8, 8)
+        {made}
+        self.last = nn.Linear(8, 2)
+
+    def forward(self, rows):
+        rows = torch.tanh(self.first(rows))
+        {used}
+        return self.last(rows)
+
+
+model = Net()
+"""
+_THREE = "self.layers = nn.ModuleList([nn.Linear(8, 8) for _ in range(3)])"
+_AS_DEEP = "self.layers = nn.ModuleList(nn.Linear(8, 8) for _ in range(depth))"
+_WITH_NORMS = (
+    "self.layers, self.norms = nn.ModuleList(), nn.ModuleList()\n"
+    "for i in range(depth):\n    self.layers.append(nn.Linear(8, 8))\nfor i in range(depth - 1):\n    self.norms.append(nn.LayerNorm(8))"
+)
+_EACH = "    rows = torch.tanh(self.layers[i](rows))"
+_NORMED = "for i, layer in enumerate(self.layers):\n    rows = layer(rows)\n    if i != len(self.layers) - 1:\n        rows = self.norms[i](rows)"
+
+
+def _listed(made: str, used: str) -> Script:
+    parts = {"made": made, "used": used}
+    return _script(_LISTED.format(**{name: lines.replace("\n", "\n        ") for name, lines in parts.items()}))
+
+
+SCRIPTS |= {
+    f"all entries of a list of layers, {title}": _listed(made, used)
+    for title, (made, used) in {
+        "by as many numbers": (_AS_DEEP, f"for i in range(self.depth):\n{_EACH}"),
+        "by its length": (_THREE, f"for i in range(len(self.layers)):\n{_EACH}"),
+        "by the numbers from one on": (_AS_DEEP, "for i in range(1, self.depth + 1):\n    rows = torch.tanh(self.layers[i - 1](rows))"),
+        "backwards": (_THREE, f"for i in range(2, -1, -1):\n{_EACH}"),
+        "the last by itself": (_THREE, f"for i in range(len(self.layers) - 1):\n{_EACH}\nrows = self.layers[-1](rows)"),
+        "the first by itself": (_THREE, "rows = self.layers[0](rows)\nfor layer in self.layers[1:]:\n    rows = layer(rows)"),
+        "one less than of another": (_WITH_NORMS, _NORMED),
+        "the first in another way": (_THREE, f"for i in range(3):\n    if i > 0:\n    {_EACH}\n    else:\n        rows = self.layers[i](rows)"),
+    }.items()
+}
+SCRIPTS |= {
+    f"some entries of a list of layers, {title}": _listed(made, used)
+    for title, (made, used) in {
+        "by fewer numbers": (_THREE, f"for i in range(self.depth):\n{_EACH}"),
+        "cut at a number": (_THREE, "for layer in self.layers[:self.depth]:\n    rows = torch.tanh(layer(rows))"),
+        "without the first": (_AS_DEEP, "for layer in self.layers[1:]:\n    rows = layer(rows)"),
+        "every second": (_THREE, "for layer in self.layers[::2]:\n    rows = layer(rows)"),
+        "chosen by a condition": (_THREE, f"for i in range(3):\n    if i < 2:\n    {_EACH}"),
+        "as many as of another but for one": (_WITH_NORMS.replace("(depth - 1)", "(depth)"), _NORMED),
+        "one after another": (_THREE, "rows = self.layers[1](self.layers[0](rows))"),
+        "of layers written out": ("self.body = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 8))", "rows = self.body[:2](rows)"),
+    }.items()
+}
+RESTING |= {title for title in SCRIPTS if title.startswith("some entries of a list of layers")}

@@ -5,20 +5,23 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from ddpify.facts.held_parts import LISTS, NO_PARTS, HeldParts, Parts
+from ddpify.facts.entry_ranges import EntryRanges
+from ddpify.facts.held_parts import LISTS, NO_PARTS, Parts
 from ddpify.facts.model import NOTHING, New, Obj, join
 from ddpify.facts.step_conditions import Conditions
 from ddpify.facts.tree import last_name, walk
 
 _ITERATORS = frozenset(("enumerate", "zip", "reversed", "list", "tuple", "iter", "sorted"))
+_NUMBER = (ast.Constant, ast.UnaryOp, ast.USub)  # what a number that is written out consists of
 INSIDE = frozenset(("values", "items", "children", "named_children", "modules", "named_modules", "parameters", "named_parameters"))
 
 
 class NamedParts:
     """The expressions of a function that runs for `owner`; `local` are its names that hold modules."""
 
-    def __init__(self, held: HeldParts, conditions: Conditions, local: dict[str, Parts]) -> None:
-        self.held, self.run, self.conditions, self.local = held, held.run, conditions, local
+    def __init__(self, ranges: EntryRanges, conditions: Conditions, local: dict[str, Parts]) -> None:
+        self.ranges, self.held, self.run, self.conditions, self.local = ranges, ranges.held, ranges.run, conditions, local
+        self.loops: dict[str, ast.expr] = {}  # what the names of loops count
 
     def resolve(self, node: ast.AST) -> Parts | None:
         """The modules and parameters that an expression is; none where which one is open, None where it is something else."""
@@ -52,6 +55,10 @@ class NamedParts:
             return base  # nothing known, or some of a parameter
         if isinstance(node.slice, ast.Slice):
             return self.iterated(node)
+        counted = frozenset(o for o in base if self.ranges.length(o) is not None)
+        if counted and (entries := self.ranges.chosen(counted, node.slice, self.loops)) is not None:
+            self.ranges.note(counted, entries)
+            base -= counted
         several = NO_PARTS.union(*map(self.held.inside, base))
         index = node.slice.operand if isinstance(node.slice, ast.UnaryOp) else node.slice
         only = index if isinstance(index, ast.Constant) else self.conditions.constant(index)
@@ -72,11 +79,25 @@ class NamedParts:
                 return NO_PARTS
             case ast.List(elts=entries) | ast.Tuple(elts=entries):
                 return NO_PARTS.union(*(self.resolve(e) or NO_PARTS for e in entries))
-            case ast.Subscript(value=base, slice=ast.Slice(lower=lower, upper=upper)):
+            case ast.Subscript(value=base, slice=ast.Slice(lower=lower, upper=upper) as rows):
                 if any(self.conditions.outcome(b) == "open" for b in (lower, upper) if b is not None):
                     return NO_PARTS
-                over = base
+                return NO_PARTS.union(*(self._cut(o, rows) for o in self.resolve(base) or ()))
         return NO_PARTS.union(*map(self.held.inside, self.resolve(over) or ()))
+
+    def _cut(self, obj: Obj, rows: ast.Slice) -> Parts:
+        """The modules that a slice of a list takes."""
+        if self.ranges.length(obj) is not None:
+            self.ranges.note(frozenset((obj,)), self.ranges.cut(obj, rows))
+            return NO_PARTS
+        numbered = {int(name): value for name, value in self.run.of(obj).items() if name.isdecimal()}
+        inside, bounds = self.held.inside(obj), (rows.lower, rows.upper, rows.step)
+        written = [ast.literal_eval(b) for b in bounds if b is not None and all(isinstance(n, _NUMBER) for n in walk(b))]
+        if len(numbered) < len(inside) or len(written) < sum(b is not None for b in bounds):
+            return inside
+        given = iter(written)
+        taken = sorted(numbered)[slice(*(next(given) if b is not None else None for b in bounds))]
+        return self._modules(join([numbered[i] for i in taken]).objs) & inside
 
     def bind(self, target: ast.expr, parts: Parts) -> None:
         """Let all names of a target hold some modules."""
@@ -91,9 +112,12 @@ class NamedParts:
                 self.bind_loop_names(one, inner)
         elif len(parts) == 2 and name == "enumerate" and given:
             self.bind(parts[0], NO_PARTS)
+            self.loops.update((n.id, over) for n in walk(parts[0]) if isinstance(n, ast.Name))
             self.bind_loop_names(parts[1], given[0])
         elif len(parts) == 2 and name in ("enumerate", "items", "named_children", "named_modules", "named_parameters"):
             self.bind(parts[0], NO_PARTS)
             self.bind(parts[1], self.iterated(over))
         else:
             self.bind(target, self.iterated(over))
+            if isinstance(target, ast.Name):
+                self.loops[target.id] = over

@@ -11,6 +11,7 @@ import ast
 from collections.abc import Callable, Hashable
 
 from ddpify.facts import library
+from ddpify.facts.entry_ranges import EntryRanges
 from ddpify.facts.held_parts import LISTS, NO_PARTS, HeldParts, Parts
 from ddpify.facts.library.networks import is_library_model
 from ddpify.facts.model import NOTHING, Call, Class, Func, New, Obj
@@ -29,6 +30,7 @@ class Uses:
 
     def __init__(self, run: Run) -> None:
         self.run, self.held = run, HeldParts(run)
+        self.ranges = EntryRanges(self.held)
         self.known: dict[Obj, Parts] = {}
         self.busy: set[Obj] = set()
         self.by_condition: set[Obj] = set()  # what is used under a condition that is the same at every step
@@ -79,7 +81,13 @@ class Uses:
         if not isinstance(model, New) or model.cls is None:
             return self.called(model)
         functions = self.run.methods(model, "forward")
-        return _both([self.function(f, model, calls) for f in functions]) if functions else self.held.parts(model)
+        if not functions:
+            return self.held.parts(model)
+        outer, self.ranges = self.ranges, EntryRanges(self.held)
+        used = _both([self.function(f, model, calls) for f in functions])
+        used = used.union(*map(self.called, self.ranges.whole()))
+        self.ranges = outer
+        return used
 
 
 class _Body:
@@ -91,7 +99,7 @@ class _Body:
         names = [a.arg for a in (*func.node.args.posonlyargs, *func.node.args.args)]
         self.self: str = outer.self if outer is not None else names[0] if names else ""
         self.conditions = Conditions(self.run, func.node, owner, self.self, arguments_of(self.run, func, calls))
-        self.named: NamedParts = NamedParts(uses.held, self.conditions, dict(outer.named.local) if outer is not None else {})
+        self.named: NamedParts = NamedParts(uses.ranges, self.conditions, dict(outer.named.local) if outer is not None else {})
         self.exits: list[Parts] = []
         self.leaves: list[bool] = []  # for each loop around: whether it may be left early
         self.fixed = 0
@@ -203,7 +211,10 @@ class _Body:
         for answer, way in ((True, yes), (False, no)):
             asked = _question(test, answer)
             self.pending = {**kept, **(self.pending_where.get(asked, {}) if outcome == "fixed" else {})}
-            if (end := way()) is not None:
+            self.uses.ranges.tests.append((test, answer))
+            end = way()
+            self.uses.ranges.tests.pop()
+            if end is not None:
                 ends.append(end)
                 ways.append(self.pending)
                 if outcome == "fixed":
