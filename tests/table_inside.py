@@ -1651,3 +1651,69 @@ SCRIPTS["attention over tokens of nobody knows how many dimensions, but those th
             optimizer.step()
 """
 )
+_EXPERTS = """
+    class Experts(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.gate = nn.Linear(8, 4)
+            self.experts = nn.ModuleList([nn.Linear(8, 8) for _ in range(4)])
+
+        def forward(self, rows):
+            shares = self.gate(rows).softmax(-1)
+            best, kind = shares.max(-1)
+            best_two, kinds = shares.topk(2, dim=-1)
+            out = torch.zeros_like(rows)
+            for number, expert in enumerate(self.experts):
+                {each}
+            return out
+
+
+    torch.manual_seed(0)
+    net = nn.Sequential(Experts(), nn.Linear(8, 2))
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
+    for epoch in range(3):
+        for rows, labels in DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True):
+            optimizer.zero_grad()
+            F.cross_entropy(net(rows), labels).backward()
+            optimizer.step()
+"""
+_OF_EXPERTS = {
+    "where they stand in a column": (
+        "places = torch.nonzero(kind == number).flatten()\nout[places] = expert(rows[places]) * best[places, None]"
+    ),
+    "where they stand in the first of some columns": (
+        "places = (kinds == number).nonzero()[:, 0]\nout.index_add_(0, places, expert(rows[places]))"
+    ),
+    "where they stand, to which theirs is added": (
+        "places, = torch.where(kind == number)\nout.index_add_(0, places, expert(rows[places]) * best[places].unsqueeze(1))"
+    ),
+    "where they stand, and which of their shares": (
+        "places, nth = torch.where(kinds == number)\nout[places] += best_two[places, nth, None] * expert(rows[places])"
+    ),
+    "where they stand, unless there are none": (
+        "places = (kind == number).nonzero(as_tuple=True)[0]\nif places.numel() == 0:\n    continue\nout[places] = expert(rows[places])"
+    ),
+}
+_OF_SOME_EXPERTS = {
+    "as many as an expert takes": "places = torch.nonzero(kind == number).flatten()[: len(rows) // 4]\nout[places] = expert(rows[places])",
+    "the first two": "places = (kind == number).nonzero(as_tuple=True)[0][:2]\nout[places] = expert(rows[places])",
+    "the first two of the chosen rows": (
+        "kept = torch.zeros_like(rows[kind == number])\nkept[:2] = expert(rows[kind == number][:2])\nout[kind == number] = kept"
+    ),
+    "those with the largest shares": (
+        "places = torch.nonzero(kind == number).flatten()\n"
+        "places = places[best[places].argsort(descending=True)][:2]\n"
+        "out[places] = expert(rows[places])"
+    ),
+    "the neighbours": "places = torch.where(kind == number)[0]\nplaces = (places + 1) % len(rows)\nout[places] = expert(rows[places])",
+}
+SCRIPTS |= {
+    f"experts for the samples that chose them, by {title}": Script(_EXPERTS.replace("{each}", each.replace("\n", "\n" + " " * 16)))
+    for title, each in _OF_EXPERTS.items()
+}
+SCRIPTS |= {
+    f"experts for some of the samples that chose them: {title}": Script(
+        _EXPERTS.replace("{each}", each.replace("\n", "\n" + " " * 16)), told=("DDP402",)
+    )
+    for title, each in _OF_SOME_EXPERTS.items()
+}

@@ -37,7 +37,8 @@ def argument(run: Interpreter, value: Value, depth: int = 0) -> Argument:
         shape = Shape(Base(value), sure=False)
     if isinstance(only, New) and _starts_later(run, only):
         return Argument(None, literal=LATER)
-    return Argument(value.scale, shape, _literal(value, only), _items(run, only, depth))
+    tuple_of_batch = value.scale in ROWS and shape is not None and shape.several is not False  # or a list of the one tensor: `[rows]`
+    return Argument(value.scale, shape, _literal(value, only), None if tuple_of_batch else _items(run, only, depth))
 
 
 def _starts_later(run: Interpreter, numbers: New) -> bool:

@@ -163,7 +163,8 @@ def flatten(use: Use, x: Argument, shape: Shape) -> Result:
     count = max(shape.dims - max(other - one, 0), 1)
     if one <= shape.axis <= other:
         by_step = shape.axis > one
-        marks = STEPS if by_step else REORDERED if other > one else frozenset()
+        longer = other > one + (shape.single and other == shape.dims - 1)
+        marks = STEPS if by_step else REORDERED if longer else frozenset()
         return Result(x.scale, Shape(None, count, one, shape.sure, by_step=by_step), marks)
     return Result(x.scale, Shape(None, count, shape.axis - (other - one if other < shape.axis else 0), shape.sure))
 
