@@ -1717,3 +1717,92 @@ SCRIPTS |= {
     )
     for title, each in _OF_SOME_EXPERTS.items()
 }
+_BALANCED = """
+    class Experts(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.gate = nn.Linear(8, 4)
+            self.experts = nn.ModuleList([nn.Linear(8, 8) for _ in range(4)])
+
+        def forward(self, rows):
+            shares = self.gate(rows).softmax(-1)
+            best, kind = shares.max(-1)
+            out = torch.zeros_like(rows)
+            for number, expert in enumerate(self.experts):
+                chosen = kind == number
+                if chosen.any():
+                    out[chosen] = expert(rows[chosen])
+            {balance}
+            return out * best[:, None], uneven
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.experts, self.last = Experts(), nn.Linear(8, 2)
+
+        def forward(self, rows):
+            hidden, uneven = self.experts(rows)
+            return self.last(rows + hidden), uneven
+
+
+    torch.manual_seed(0)
+    net = Net()
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
+    for epoch in range(3):
+        for rows, labels in DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True):
+            optimizer.zero_grad()
+            scores, uneven = net(rows)
+            loss = {loss}
+            loss.backward()
+            optimizer.step()
+        {shown}
+"""
+_BALANCES = {
+    "the share of the samples that chose them, and what they were given": (
+        "chosen = F.one_hot(kind, 4).float().mean(0)\nuneven = 4 * (chosen * shares.mean(0)).sum()"
+    ),
+    "counts, and the average of what they were given": (
+        "counts = torch.bincount(kind, minlength=4)\nuneven = (counts * shares.mean(dim=0)).sum() / len(rows)"
+    ),
+    "how much totals differ": "load = shares.sum(0)\nuneven = load.var() / (load.mean() ** 2 + 1e-6)",
+    "an entropy of the average": "average = torch.mean(shares, 0)\nuneven = (average * torch.log(average)).sum()",
+}
+_WITH_BALANCE = "F.cross_entropy(scores, labels) + 0.1 * uneven"
+SCRIPTS |= {
+    f"experts whose loads are balanced, by {title}": Script(
+        _BALANCED.replace("{balance}", balance.replace("\n", "\n" + " " * 12)).replace("{loss}", loss).replace("{shown}", shown)
+    )
+    for title, balance, loss, shown in (
+        *((title, balance, _WITH_BALANCE, "") for title, balance in _BALANCES.items()),
+        (
+            "the entropy of an average, and in an evaluation, too",
+            _BALANCES["an entropy of the average"],
+            _WITH_BALANCE,
+            "with torch.no_grad():\n            print(f\"balance {net(x)[1].item():.6f}\")",
+        ),
+    )
+}
+SCRIPTS |= {
+    f"experts whose loads are balanced, {title}": Script(
+        _BALANCED.replace("{balance}", balance).replace("{loss}", loss).replace("{shown}", ""), told=("DDP402",)
+    )
+    for title, balance, loss in (
+        (
+            "by an average that is taken from each sample's",
+            "uneven = (shares - shares.mean(0)).pow(3).mean() + shares.mean(0).pow(2).sum()",
+            _WITH_BALANCE,
+        ),
+        (
+            "which weighs a loss of each sample",
+            "uneven = shares.mean(0).pow(2).sum()",
+            "F.cross_entropy(scores, labels) * (1 + uneven)",
+        ),
+        (
+            "by a share that has no gradients",
+            "with torch.no_grad():\n                chosen = F.one_hot(kind, 4).float().mean(0)\n"
+            "            uneven = 4 * (chosen * shares.mean(0)).sum()",
+            _WITH_BALANCE,
+        ),
+    )
+}
