@@ -1806,3 +1806,34 @@ SCRIPTS |= {
         ),
     )
 }
+_GROWING = """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers, self.last = nn.ModuleList([nn.Linear(8, 8) for _ in range(3)]), nn.Linear(8, 2)
+
+        def forward(self, rows):
+            kept = ()
+            for layer in self.layers:
+                rows = torch.tanh(layer(rows))
+                {added}
+            return self.last(rows), kept
+
+
+    torch.manual_seed(0)
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, labels in DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True):
+            scores, kept = net(rows)
+            middle = torch.cat([each for each in kept], dim=0).softmax(-1).mean(0)
+            loss = F.cross_entropy(scores, labels) + (middle * middle.log()).sum()
+            loss = loss + torch.stack(kept[-2:]).mean(0).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+SCRIPTS |= {
+    f"an average of what all layers give, kept in a tuple that grows {title}": Script(_GROWING.replace("{added}", added))
+    for title, added in {"in place": "kept += (rows,)", "by another one": "kept = kept + (rows,)"}.items()
+}

@@ -30,7 +30,7 @@ def with_entries(values: Iterable[Value]) -> Iterator[Value]:
         yield value
         for obj in value.objs:
             if isinstance(obj, Tup):
-                yield from obj.items
+                yield from obj.entries
 
 
 def agreed(value: Value, shares: frozenset[New] | None = None) -> Value:

@@ -447,7 +447,7 @@ def _holds_own_batch(context: Context, value: Value) -> bool:
     run = context.facts.after
     boxes = [o for o in value.instances() if o.path in ("list", "dict", "set", "zip", "generator")]
     return any(context.differs(v) for o in boxes for v in (run.attribute(o, "[]"), run.attribute(o, "iterable"))) or any(
-        context.differs(i) for o in value.objs for i in getattr(o, "items", ())
+        context.differs(i) for o in value.objs for i in getattr(o, "entries", ())
     )
 
 
