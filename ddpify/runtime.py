@@ -69,6 +69,7 @@ HELPERS: dict[str, Helper] = {
     "on_any_rank": Helper((None,), True, ("device",)),
     "mean_over_ranks": Helper((None, frozenset(("tensor",))), True),
     "from_all_ranks": Helper((frozenset(("tensor",)),), True),
+    "average_of_all_ranks": Helper((frozenset(("tensor",)),), True),
     "rows_of_all_ranks": Helper((None, _NUMBER), True, ("from_all_ranks",)),
     "training_loss": Helper((None,)),
     "start_alike": Helper((None,), True),

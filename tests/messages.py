@@ -1799,6 +1799,7 @@ EXAMPLES: dict[str, Shown] = {**PRECISION, **PROCESSES, **COMMENTS, **DATA, **OU
 FROM_TABLES = (
     "a first batch that is drawn before a split and the loop",
     "sequences that are unpacked in a network, and added up",
+    "experts whose loads are balanced, by an entropy of the average",
     "counts in an object that adds them up over the ranks itself, which begin with the first batch",
     "a DataParallel of the script's own that gathers in its own way",
     "a penalty on slopes of a critic with batch norm",

@@ -1423,3 +1423,66 @@ SCRIPTS |= {
     "rows between the extremes of each column": _scaled("rows = rows / rows.abs().max(0)[0]", told=("DDP402",)),
     "rows by the largest of how far they are from their mean": _scaled("rows = rows / (rows - rows.mean(0)).abs().max()", told=("DDP402",)),
 }
+_VIEWS = """
+    import copy
+
+    class Views(Dataset):
+        {turn}
+        def __len__(self):
+            return 40
+
+        def __getitem__(self, i):
+            {views}
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body, self.last = nn.Linear(8, 16), nn.Linear(16, 6)
+
+        def forward(self, views):
+            if not isinstance(views, list):
+                views = [views]
+            return self.last(torch.tanh(self.body(torch.cat(views))))
+
+
+    torch.manual_seed(0)
+    pupil = Net()
+    teacher = copy.deepcopy(pupil).requires_grad_(False)
+    middle = torch.zeros(1, 6)
+    optimizer = torch.optim.SGD(pupil.parameters(), lr=0.1)
+    for epoch in range(3):
+        for views, _ in DataLoader(Views(), batch_size=8, shuffle=True, drop_last=True):
+            views = [view.to("cpu") for view in views]
+            targets = teacher(views[:2])
+            guessed = pupil(views)
+            guesses = guessed.log_softmax(-1).chunk(3)
+            wanted = ((targets - middle) / 0.5).softmax(-1).chunk(2)
+            loss = 0
+            for i, w in enumerate(wanted):
+                for j, g in enumerate(guesses):
+                    if i != j:
+                        loss -= (w * g).sum(-1).mean()
+            middle = 0.9 * middle + 0.1 * targets.mean(0, keepdim=True)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+_WRITTEN_OUT = {
+    "in the data set": ("", "return [x[i], x[i].flip(0), 0.5 * x[i]], 0"),
+    "in the data set, with a name": ("", "views = [turn * x[i] for turn in (1, -1, 0.5)]\n            return views, 0"),
+    "in a method that the data set calls": (
+        "def turned(self, row):\n            views = []\n            for turn in (1, -1, 0.5):\n                views.append(turn * row)\n"
+        "            return views\n",
+        "return self.turned(x[i]), 0",
+    ),
+}
+SCRIPTS |= {
+    f"several views of each sample in a list, written out {title}, of which a teacher sees two": Script(
+        _VIEWS.replace("{turn}", turn).replace("{views}", views), rows=40
+    )
+    for title, (turn, views) in _WRITTEN_OUT.items()
+}
+SCRIPTS["several views of each sample in what a function of Python makes a list, of which a teacher sees two"] = Script(
+    _VIEWS.replace("{turn}", "").replace("{views}", "return list((x[i], x[i].flip(0), 0.5 * x[i])), 0"), rows=40, told=("DDP402",)
+)

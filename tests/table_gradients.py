@@ -1987,3 +1987,32 @@ SCRIPTS["rows divided by their batch's mean in a function of its own gradient th
     """,
     told=("DDP402",),
 )
+_PRICE = """
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(8, 6), nn.ReLU(), nn.Linear(6, 2))
+    price = {price}
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
+    of_price = torch.optim.Adam([price], lr=0.01)
+    for epoch in range(3):
+        for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True):
+            chances = net(rows).log_softmax(-1)
+            unsure = -(chances.exp() * chances).sum(1)
+            loss = F.nll_loss(chances, kinds) - price.exp().detach() * unsure.mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            of_price.zero_grad()
+            ({wrong}).backward()
+            of_price.step()
+        print(f"price {price.item():.6f}")
+"""
+SCRIPTS |= {
+    f"a number that an optimizer of its own moves, by what a network gives without gradients: {title}": Script(
+        _PRICE.replace("{price}", price).replace("{wrong}", wrong), same=("price",)
+    )
+    for title, price, wrong in (
+        ("zeros, by an average of products", "torch.zeros(1, requires_grad=True)", "(price * (unsure - 0.3).detach()).mean()"),
+        ("a number, by an average", "torch.tensor(0.0, requires_grad=True)", "-price.exp() * (0.3 - unsure.mean().detach())"),
+        ("a parameter, by a total", "nn.Parameter(torch.zeros(1))", "(price * (unsure.mean().detach() - 0.3)).sum()"),
+    )
+}

@@ -1651,3 +1651,189 @@ SCRIPTS["attention over tokens of nobody knows how many dimensions, but those th
             optimizer.step()
 """
 )
+_EXPERTS = """
+    class Experts(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.gate = nn.Linear(8, 4)
+            self.experts = nn.ModuleList([nn.Linear(8, 8) for _ in range(4)])
+
+        def forward(self, rows):
+            shares = self.gate(rows).softmax(-1)
+            best, kind = shares.max(-1)
+            best_two, kinds = shares.topk(2, dim=-1)
+            out = torch.zeros_like(rows)
+            for number, expert in enumerate(self.experts):
+                {each}
+            return out
+
+
+    torch.manual_seed(0)
+    net = nn.Sequential(Experts(), nn.Linear(8, 2))
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
+    for epoch in range(3):
+        for rows, labels in DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True):
+            optimizer.zero_grad()
+            F.cross_entropy(net(rows), labels).backward()
+            optimizer.step()
+"""
+_OF_EXPERTS = {
+    "where they stand in a column": (
+        "places = torch.nonzero(kind == number).flatten()\nout[places] = expert(rows[places]) * best[places, None]"
+    ),
+    "where they stand in the first of some columns": (
+        "places = (kinds == number).nonzero()[:, 0]\nout.index_add_(0, places, expert(rows[places]))"
+    ),
+    "where they stand, to which theirs is added": (
+        "places, = torch.where(kind == number)\nout.index_add_(0, places, expert(rows[places]) * best[places].unsqueeze(1))"
+    ),
+    "where they stand, and which of their shares": (
+        "places, nth = torch.where(kinds == number)\nout[places] += best_two[places, nth, None] * expert(rows[places])"
+    ),
+    "where they stand, unless there are none": (
+        "places = (kind == number).nonzero(as_tuple=True)[0]\nif places.numel() == 0:\n    continue\nout[places] = expert(rows[places])"
+    ),
+}
+_OF_SOME_EXPERTS = {
+    "as many as an expert takes": "places = torch.nonzero(kind == number).flatten()[: len(rows) // 4]\nout[places] = expert(rows[places])",
+    "the first two": "places = (kind == number).nonzero(as_tuple=True)[0][:2]\nout[places] = expert(rows[places])",
+    "the first two of the chosen rows": (
+        "kept = torch.zeros_like(rows[kind == number])\nkept[:2] = expert(rows[kind == number][:2])\nout[kind == number] = kept"
+    ),
+    "those with the largest shares": (
+        "places = torch.nonzero(kind == number).flatten()\n"
+        "places = places[best[places].argsort(descending=True)][:2]\n"
+        "out[places] = expert(rows[places])"
+    ),
+    "the neighbours": "places = torch.where(kind == number)[0]\nplaces = (places + 1) % len(rows)\nout[places] = expert(rows[places])",
+}
+SCRIPTS |= {
+    f"experts for the samples that chose them, by {title}": Script(_EXPERTS.replace("{each}", each.replace("\n", "\n" + " " * 16)))
+    for title, each in _OF_EXPERTS.items()
+}
+SCRIPTS |= {
+    f"experts for some of the samples that chose them: {title}": Script(
+        _EXPERTS.replace("{each}", each.replace("\n", "\n" + " " * 16)), told=("DDP402",)
+    )
+    for title, each in _OF_SOME_EXPERTS.items()
+}
+_BALANCED = """
+    class Experts(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.gate = nn.Linear(8, 4)
+            self.experts = nn.ModuleList([nn.Linear(8, 8) for _ in range(4)])
+
+        def forward(self, rows):
+            shares = self.gate(rows).softmax(-1)
+            best, kind = shares.max(-1)
+            out = torch.zeros_like(rows)
+            for number, expert in enumerate(self.experts):
+                chosen = kind == number
+                if chosen.any():
+                    out[chosen] = expert(rows[chosen])
+            {balance}
+            return out * best[:, None], uneven
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.experts, self.last = Experts(), nn.Linear(8, 2)
+
+        def forward(self, rows):
+            hidden, uneven = self.experts(rows)
+            return self.last(rows + hidden), uneven
+
+
+    torch.manual_seed(0)
+    net = Net()
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
+    for epoch in range(3):
+        for rows, labels in DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True):
+            optimizer.zero_grad()
+            scores, uneven = net(rows)
+            loss = {loss}
+            loss.backward()
+            optimizer.step()
+        {shown}
+"""
+_BALANCES = {
+    "the share of the samples that chose them, and what they were given": (
+        "chosen = F.one_hot(kind, 4).float().mean(0)\nuneven = 4 * (chosen * shares.mean(0)).sum()"
+    ),
+    "counts, and the average of what they were given": (
+        "counts = torch.bincount(kind, minlength=4)\nuneven = (counts * shares.mean(dim=0)).sum() / len(rows)"
+    ),
+    "how much totals differ": "load = shares.sum(0)\nuneven = load.var() / (load.mean() ** 2 + 1e-6)",
+    "an entropy of the average": "average = torch.mean(shares, 0)\nuneven = (average * torch.log(average)).sum()",
+}
+_WITH_BALANCE = "F.cross_entropy(scores, labels) + 0.1 * uneven"
+SCRIPTS |= {
+    f"experts whose loads are balanced, by {title}": Script(
+        _BALANCED.replace("{balance}", balance.replace("\n", "\n" + " " * 12)).replace("{loss}", loss).replace("{shown}", shown)
+    )
+    for title, balance, loss, shown in (
+        *((title, balance, _WITH_BALANCE, "") for title, balance in _BALANCES.items()),
+        (
+            "the entropy of an average, and in an evaluation, too",
+            _BALANCES["an entropy of the average"],
+            _WITH_BALANCE,
+            "with torch.no_grad():\n            print(f\"balance {net(x)[1].item():.6f}\")",
+        ),
+    )
+}
+SCRIPTS |= {
+    f"experts whose loads are balanced, {title}": Script(
+        _BALANCED.replace("{balance}", balance).replace("{loss}", loss).replace("{shown}", ""), told=("DDP402",)
+    )
+    for title, balance, loss in (
+        (
+            "by an average that is taken from each sample's",
+            "uneven = (shares - shares.mean(0)).pow(3).mean() + shares.mean(0).pow(2).sum()",
+            _WITH_BALANCE,
+        ),
+        (
+            "which weighs a loss of each sample",
+            "uneven = shares.mean(0).pow(2).sum()",
+            "F.cross_entropy(scores, labels) * (1 + uneven)",
+        ),
+        (
+            "by a share that has no gradients",
+            "with torch.no_grad():\n                chosen = F.one_hot(kind, 4).float().mean(0)\n"
+            "            uneven = 4 * (chosen * shares.mean(0)).sum()",
+            _WITH_BALANCE,
+        ),
+    )
+}
+_GROWING = """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers, self.last = nn.ModuleList([nn.Linear(8, 8) for _ in range(3)]), nn.Linear(8, 2)
+
+        def forward(self, rows):
+            kept = ()
+            for layer in self.layers:
+                rows = torch.tanh(layer(rows))
+                {added}
+            return self.last(rows), kept
+
+
+    torch.manual_seed(0)
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, labels in DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True):
+            scores, kept = net(rows)
+            middle = torch.cat([each for each in kept], dim=0).softmax(-1).mean(0)
+            loss = F.cross_entropy(scores, labels) + (middle * middle.log()).sum()
+            loss = loss + torch.stack(kept[-2:]).mean(0).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+SCRIPTS |= {
+    f"an average of what all layers give, kept in a tuple that grows {title}": Script(_GROWING.replace("{added}", added))
+    for title, added in {"in place": "kept += (rows,)", "by another one": "kept = kept + (rows,)"}.items()
+}

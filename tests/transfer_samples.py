@@ -400,6 +400,7 @@ SAMPLES: dict[str, list[Call]] = {
     "index_fill": [call(X, D, C((3,), "index"), 0.0)],
     **{name: [call(X, 1, C((4,), "index"), Y)] for name in ("index_add", "index_copy")},
     "masked_select": [call(X, M)],
+    **{name: [call(M), call(M, as_tuple=True)] for name in ("nonzero", "argwhere")},
     "masked_fill": [call(X, M, 0.0), call(X, M, Sum("mean", one=True)), call(Sum("weighted", one=True), NoWeight(), 0.0)],
     "diagonal": [call(X, 0, D, D), call(X), call(X, dim1=-2, dim2=-1), call(X, 0, 1, 2)],
     "diag_embed": [call(X)],

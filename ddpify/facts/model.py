@@ -243,7 +243,7 @@ class Value:
         out = self.of_kind("batch")
         for obj in self.objs:
             if isinstance(obj, Tup):
-                for item in obj.items:
+                for item in obj.entries:
                     out |= item.batches()
         return out
 

@@ -23,7 +23,7 @@ def argument(run: Interpreter, value: Value, depth: int = 0) -> Argument:
     """A value as an operand of a transfer rule."""
     if is_places(run, value):
         return Argument("sample", Shape(None, 1, places=True), PLACES)
-    if len(value.objs) > 1 and (several := _of_lists(run, value, depth)) is not None:
+    if any(len(value.objs) > 1 or (isinstance(o, Tup) and o.rest) for o in value.objs) and (several := _of_lists(run, value, depth)):
         return several
     only = next(iter(value.objs)) if len(value.objs) == 1 else only_literal(value)
     shape = value.shape
@@ -37,7 +37,8 @@ def argument(run: Interpreter, value: Value, depth: int = 0) -> Argument:
         shape = Shape(Base(value), sure=False)
     if isinstance(only, New) and _starts_later(run, only):
         return Argument(None, literal=LATER)
-    return Argument(value.scale, shape, _literal(value, only), _items(run, only, depth))
+    tuple_of_batch = value.scale in ROWS and shape is not None and shape.several is not False  # or a list of the one tensor: `[rows]`
+    return Argument(value.scale, shape, _literal(value, only), None if tuple_of_batch else _items(run, only, depth))
 
 
 def _starts_later(run: Interpreter, numbers: New) -> bool:
@@ -75,9 +76,13 @@ def _items(run: Interpreter, only: Obj | None, depth: int) -> tuple[Argument, ..
 
 
 def _of_lists(run: Interpreter, value: Value, depth: int) -> Argument | None:
-    """What `rows + [more]` holds, where all its entries are rows of the batch: several tensors; None of anything else."""
-    lists = [o for o in value.instances() if o.path == "list"] if depth < _NESTED else []
-    held = [argument(run, v, depth + 1) for o in lists for v in entries(run, o)] if len(lists) == len(value.objs) else []
+    """What `rows + [more]` holds, where all its entries are rows of the batch: several tensors; None of anything else.
+
+    So does one of several tuples, or one of nobody knows how many entries.
+    """
+    lists = [o for o in value.objs if isinstance(o, Tup) or (isinstance(o, New) and o.path == "list")] if depth < _NESTED else []
+    known = [v for o in lists for v in (o.entries if isinstance(o, Tup) else entries(run, o))] if len(lists) == len(value.objs) else []
+    held = [argument(run, v, depth + 1) for v in known]
     shapes = [e.shape for e in held if e.shape is not None and e.scale in ROWS]
     if not held or len(shapes) < len(held) or len({(e.scale, s.axis) for e, s in zip(held, shapes, strict=True)}) > 1:
         return None

@@ -98,8 +98,10 @@ class Conditions:
                     if self._draws(part):
                         return "open"
                     if last_name(part.func) in _SHAPES | {"len", "isinstance", "hasattr"}:
+                        kinds.add(self._sized(part))
                         continue
                 case ast.Attribute(attr=name) if name in _SHAPES:
+                    kinds.add(self._sized(part))
                     continue
                 case ast.Attribute(value=ast.Name(id=name)) if name == self.self_name:
                     kinds.add("open" if self._changes(part.attr) else "fixed")
@@ -108,6 +110,10 @@ class Conditions:
                     kinds.add(self._named(part))
             todo += ast.iter_child_nodes(part)
         return "open" if "open" in kinds else "each" if "each" in kinds else "fixed"
+
+    def _sized(self, node: ast.expr) -> Outcome:
+        """What is asked of a tensor without its numbers: how many rows were chosen of a batch may change."""
+        return "open" if self.run.value(node).scale in ("sum", "other") else "fixed"
 
     def _draws(self, node: ast.Call) -> bool:
         """Whether a call may give something else each time: a draw, the time, a function of a library that is not known for less."""

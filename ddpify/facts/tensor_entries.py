@@ -6,13 +6,12 @@ import ast
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ddpify.facts import graphs, orders, uniform
+from ddpify.facts import graphs, orders, uniform, written_samples
 from ddpify.facts.interpret.literals import literal
 from ddpify.facts.model import NOTHING, Lit, New, Tup, Value, just
 from ddpify.facts.operands import argument
 from ddpify.facts.origins import Origin, without
 from ddpify.facts.tensors import length, settings, value_of
-from ddpify.facts.tree import scope_nodes
 from ddpify.placement import rows
 from ddpify.placement.shape import NUMBERS, PLACES, ROWS, UNKNOWN, Argument, Base, Result, Shape
 
@@ -55,7 +54,7 @@ def _some_of_several(run: Interpreter, base: Value, part: ast.Slice) -> Value | 
     """`features[2:]` of what may be a tuple of tensors, and is not used as one tensor, or is known to be several; None of anything else."""
     if base.scale in ROWS and base.shape is not None and base.shape.several and not base.objs:
         return base
-    if base.shape is not None and base.scale in ROWS and not base.objs and _is_of_tuples(run, base.shape.base):
+    if base.shape is not None and base.scale in ROWS and not base.objs and written_samples.are_lists(run, base.shape.base):
         return Value(base.objs, base.origins, base.scale, base.shape._replace(several=True))
     lower = [o.value for o in run.trace.values.get(part.lower, NOTHING).objs if isinstance(o, Lit)] if part.lower is not None else []
     if part.upper is not None or part.step is not None or len(lower) != 1 or type(lower[0]) is not int or lower[0] < 1:
@@ -70,16 +69,6 @@ def _is_from_behind(run: Interpreter, part: ast.Slice) -> bool:
     """Whether a slice is `[::-1]`."""
     step = run.trace.values.get(part.step, NOTHING) if part.step is not None else NOTHING
     return part.lower is part.upper is None and bool(step.objs) and all(isinstance(o, Lit) and o.value == -1 for o in step.objs)
-
-
-def _is_of_tuples(run: Interpreter, loader: object) -> bool:
-    """Whether a loader collates tuples: all samples of its data, which are of classes of the project, are written out as such."""
-    sets = run.memory.get((loader, "dataset"), NOTHING).objs if isinstance(loader, New) else frozenset()
-    methods = [run.find(o.cls, "__getitem__") if isinstance(o, New) and o.cls is not None else None for o in sets]
-    functions = [f for m in methods for f in (m.functions() if m is not None else (None,))]
-    own = [f for f in functions if isinstance(f, ast.FunctionDef)]
-    given = [n.value for f in own for n in scope_nodes(*f.body) if isinstance(n, ast.Return)]
-    return bool(given) and own == functions and all(isinstance(value, ast.Tuple) for value in given)
 
 
 def _is_drawn(base: Value, index: Value) -> bool:
@@ -139,16 +128,14 @@ def part_of_several(run: Interpreter, value: Value, key: object, unpacked: bool 
     if shape is None:
         return Value(frozenset(), value.origins, value.scale, Shape(Base((value, key)), several=None))
     if shape.several:
-        return Value(frozenset(), value.origins, value.scale, shape._replace(several=False))
+        return Value(frozenset(), value.origins, value.scale, shape._replace(several=False, places=shape.places and key == 0))
     if shape.several is None and (unpacked or not run.claims.is_tensor(shape.base)):
         if not unpacked:
             run.claims.note("taken", shape.base)
-        return Value(
-            frozenset(),
-            value.origins if unpacked else value.origins | {Origin("entry", shape.base)},
-            value.scale,
-            _column(run, shape, key) or shape._replace(base=Base((shape.base, key)), dims=0),
-        )
+        origins = value.origins if unpacked else value.origins | {Origin("entry", shape.base)}
+        part = shape._replace(base=Base((shape.base, key)), dims=0)
+        lists = shape.sure and written_samples.are_lists(run, part.base)
+        return Value(frozenset(), origins, value.scale, _column(run, shape, key) or (part._replace(several=True) if lists else part))
     return None
 
 
@@ -183,7 +170,8 @@ def _indexed(run: Interpreter, base: Value, index: Value, node: ast.Subscript, o
         return ordered
     own = base.scale in ROWS and isinstance(node.slice, ast.Tuple) and any(run.own_length(e) for e in entries)
     x = _with_rows_alike(base, argument(run, base))
-    places = x.literal == PLACES and all(o.literal is None or o.literal == slice(None) for o in operands)
+    first = x.scale == "chosen" and [o.literal for o in operands] == [slice(None), 0]  # of what `mask.nonzero()` gives
+    places = x.literal == PLACES and (first or all(o.literal is None or o.literal == slice(None) for o in operands))
     if x.scale is None and x.shape is not None and x.shape.uniform and any(o.literal == PLACES or o.scale == "count" for o in operands):
         origins = origins.union(uniform.relied_on(base))
     origins = without(origins, "order", "restores")

@@ -54,6 +54,8 @@ _IN_PLACE = frozenset(
     "tensor as_tensor asarray array from_numpy to cuda cpu long int type type_as detach contiguous view reshape flatten unsqueeze "
     "squeeze expand expand_as repeat mul add".split()
 )
+_MAKES_PLACES = frozenset(("arange", "nonzero", "argwhere", "where"))
+_BY_PLACES = frozenset(("index_add", "index_add_", "index_copy", "index_copy_"))  # their rules ask where the rows stand
 OF_TUPLES = frozenset("cat concat concatenate stack hstack vstack dstack row_stack column_stack block_diag".split())
 _SIZES_ONLY = frozenset(
     "zeros_like ones_like full_like empty_like rand_like randn_like zero_ fill_ numel nelement new new_zeros new_ones new_full "
@@ -224,11 +226,12 @@ def function(
         found = found._replace(marks=frozenset())  # as many as there are parts
     elif _is_beside_whole_samples(name, found, args):
         origins = without(origins, "parts")
-    places = (found.shape is not None and found.shape.places) if name == "arange" else _still_places(name, operands)
+    made = name in _MAKES_PLACES and not _among_places(operands, named)
+    places = found.shape is not None and found.shape.places if made else _still_places(name, operands)
     if orders.differ([*args, *keywords.values(), *_in_lists(run, args)]):
         found = COUPLED
     places = places and not found.marks >= JOINED
-    if not places and name not in _SIZES_ONLY and _among_places(operands, named):
+    if not places and name not in _SIZES_ONLY | _BY_PLACES and _among_places(operands, named):
         found = COUPLED
     if _is_of_unknown_rows(found, args):
         found = found._replace(scale="other")
@@ -310,6 +313,8 @@ def _still_places(name: str, operands: list[Argument]) -> bool:
     others = {o.scale for o in operands if o.literal != PLACES}
     if name not in _IN_PLACE or all(o.literal != PLACES for o in operands):
         return False
+    if any(o.scale == "chosen" for o in operands if o.literal == PLACES):
+        return name not in ("mul", "add", "repeat", "expand", "expand_as")
     return None not in others if name == "add" else name != "mul" or others.isdisjoint(ROWS)
 
 

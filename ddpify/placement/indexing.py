@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ddpify.placement.reshaping import picked
 from ddpify.placement.shape import COUPLED, NO_CLAIM, NUMBERS, PLACES, ROWS, UNKNOWN, Argument, Result, Shape, Use, shape_of
+from ddpify.placement.transfer import elementwise
 
 
 def indexed(use: Use) -> Result:
@@ -73,6 +75,8 @@ def _by_rows(use: Use, shape: Shape, x: Argument, entries: Sequence[Argument]) -
     """Rows chosen by a mask or by numbers that each sample has."""
     first = entries[0]
     tensors = [e for e in entries if e.scale in ROWS]
+    if first.scale == "chosen" and first.literal == PLACES:
+        return _of_chosen_places(use, shape, x, entries)
     if x.scale == "sample" and first.literal == PLACES and shape.axis == 0 and (by := _side_by_side(use, entries)):
         left = shape.resized(shape_of(first).dims - by) if by > 1 else shape
         return Result("sample", left) if use.proves(shape, len(entries)) else NO_CLAIM
@@ -85,6 +89,47 @@ def _by_rows(use: Use, shape: Shape, x: Argument, entries: Sequence[Argument]) -
     mask = shape_of(first)
     ndim = shape.dims - mask.dims + 1 if shape.base == mask.base and len(entries) == 1 else None
     return Result("chosen", Shape(None, ndim) if ndim is not None and ndim > 0 else Shape(UNKNOWN))
+
+
+def _of_chosen_places(use: Use, shape: Shape, x: Argument, entries: Sequence[Argument]) -> Result:
+    """The rows that a mask chooses, by where they stand, and of each an entry by the numbers beside: `weights[places, nth, None]`."""
+    beside = [e for e in entries if e.scale is not None]
+    others = entries[len(beside) :]
+    flat = all(e.scale == "chosen" and shape_of(e).ndim in (1, None) and shape_of(e).axis == 0 for e in beside)
+    known = x.scale == "sample" and shape.axis == 0 and flat
+    whole = all(e.scale is None and e.literal in (None, slice(None)) for e in others)
+    if not known or not whole or not use.proves(shape, len(entries) - sum(e.literal is None for e in others)):
+        return NO_CLAIM
+    return Result("chosen", shape.resized(sum(e.literal is None for e in others) - len(beside) + 1))
+
+
+def places_of_chosen(use: Use) -> Result:
+    """`mask.nonzero()`, `where(mask)`: where the rows stand that a mask chooses, and numbers of their entries beside."""
+    mask, apart = use.get(0, "input", "condition"), use.get(1, "as_tuple")
+    if mask.scale is None:
+        return Result()
+    shape = shape_of(mask)
+    if mask.scale != "sample" or shape.axis or apart.literal is UNKNOWN:
+        return NO_CLAIM
+    if apart.literal is True:
+        return Result("chosen", Shape(None, 1, several=True, places=True))
+    return Result("chosen", Shape(None, 2, single=shape.ndim == 1, places=True))
+
+
+def chosen_by(use: Use) -> Result:
+    """`where(condition, one, other)`: entry by entry; `where(condition)`: the places of what is true, in a tuple."""
+    if len(use.args) + len(use.keywords) > 1:
+        return elementwise(use)
+    return places_of_chosen(use.over(use.get(0, "condition"), Argument(literal=True)))
+
+
+def added_at(use: Use) -> Result:
+    """`x.index_add(0, places, rows)`: into the rows that a mask chooses goes what is theirs; else as `picked`."""
+    x, dim, index, source = use.get(0, "input"), use.get(1, "dim"), use.get(2, "index"), use.get(3, "source", "tensor", "value")
+    if index.literal != PLACES or index.scale != "chosen":
+        return picked(use)
+    own = source.scale is None or (source.scale == "chosen" and shape_of(source).axis == 0)
+    return Result("sample", shape_of(x).resized()) if own and x.scale == "sample" and shape_of(x).axis == dim.literal == 0 else COUPLED
 
 
 def _is_mask(entry: Argument, x: Argument) -> bool:

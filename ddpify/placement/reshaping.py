@@ -163,7 +163,8 @@ def flatten(use: Use, x: Argument, shape: Shape) -> Result:
     count = max(shape.dims - max(other - one, 0), 1)
     if one <= shape.axis <= other:
         by_step = shape.axis > one
-        marks = STEPS if by_step else REORDERED if other > one else frozenset()
+        longer = other > one + (shape.single and other == shape.dims - 1)
+        marks = STEPS if by_step else REORDERED if longer else frozenset()
         return Result(x.scale, Shape(None, count, one, shape.sure, by_step=by_step), marks)
     return Result(x.scale, Shape(None, count, shape.axis - (other - one if other < shape.axis else 0), shape.sure))
 
@@ -213,9 +214,11 @@ def reshaped(use: Use) -> Result:
     if x.scale not in ROWS:
         return _constant_reshaped(x, sizes)
     if len(use.args) == 2 and use.args[1].first:
-        return _samples_first(x, use.args[1].first, Shape(UNKNOWN, sure=shape_of(x).sure)) if shape_of(x).axis == 0 else NO_CLAIM
+        new = Shape(UNKNOWN, sure=shape_of(x).sure, single=shape_of(x).ndim == 1)  # what follows has one entry
+        return _samples_first(x, use.args[1].first, new) if shape_of(x).axis == 0 else NO_CLAIM
     if len(use.args) == 2 and use.args[1].items is None and use.args[1].scale == "count" and use.args[1].shape is not None:
-        return as_other(use.over(x, Argument("sample", use.args[1].shape)))  # x.view(y.shape)
+        sizes_of = use.args[1].shape._replace(single=shape_of(x).ndim == 1 and use.args[1].shape.base is not None)
+        return as_other(use.over(x, Argument("sample", sizes_of)))  # x.view(y.shape)
     unknown = len(sizes) == 1 and sizes[0].literal is UNKNOWN and sizes[0].scale is None
     if not sizes or unknown or any(s.scale not in (None, "count") for s in sizes):
         return NO_CLAIM

@@ -206,6 +206,8 @@ def broadcast(rows: Iterable[Argument], others: Iterable[Argument]) -> Shape | N
     bases = {s.base for s in shapes}
     first = next((s for s in shapes if s.base is None), shapes[0])._replace(by_step=any(s.by_step for s in shapes))
     single, front = all(s.single for s in shapes), all(s.front for s in shapes)
+    if len(bases) > 1 and single is not any(s.single for s in shapes) and any(s.ndim == 1 for s in shapes):
+        return None  # a column and a row
     if len(bases) > 1:
         return first._replace(several=False, single=single, front=front) if len({s.axis for s in shapes}) == 1 else None
     widest = max(s.dims for s in shapes)

@@ -450,11 +450,6 @@ def inner(use: Use) -> Result:
     return vecdot(use) if not rows or all(shape_of(a).ndim == 1 for a in rows) else NO_CLAIM
 
 
-def chosen_by(use: Use) -> Result:
-    """`where(condition, one, other)`: entry by entry; `where(condition)`: the places of what is true, in this rank's batch."""
-    return elementwise(use) if len(use.args) + len(use.keywords) > 1 else of_constants(use.args)
-
-
 def linear(use: Use) -> Result:
     """Each row times a matrix that is the same for all."""
     x = use.get(0, "input")

@@ -63,6 +63,8 @@ NAMES = {
     "from_all_ranks": ("from_all_ranks", "ddp_from_all_ranks"),
     "rows_of_all_ranks": GATHERS,
     "all_ranks_rows": ("AllRanksRows", "DDPAllRanksRows"),
+    "average_of_all_ranks": ("average_of_all_ranks", "ddp_average_of_all_ranks"),
+    "all_ranks_average": ("AllRanksAverage", "DDPAllRanksAverage"),
     "on_any_rank": ("on_any_rank", "ddp_any"),
     "from_rank_zero": ("from_rank_zero", "ddp_from_rank_zero"),
     "same_on_all_ranks": ("same_on_all_ranks", "ddp_same_on_all_ranks"),

@@ -141,6 +141,8 @@ def _of_tuple(run: Interpreter, obj: Tup, at: object, index: ast.expr) -> Value:
     if obj.rest is not None and isinstance(at, int) and at >= 0:
         return obj.rest
     some = sliced(run, obj, index)
+    if some is None and isinstance(index, ast.Slice) and obj.entries:
+        some = Tup((), (), join(obj.entries))
     return just(some) if some is not None else join(obj.entries)
 
 

@@ -124,6 +124,17 @@ def _text(run: Interpreter, op: ast.operator, left: Value, right: Value, node: a
     return Value(left.objs, _origins(left, right)) if isinstance(op, ast.Div) and texts else None
 
 
+def _one_of_tuples(left: Value, right: Value) -> Value | None:
+    """What follows one another of two tuples, either of which may be one of several, as in a loop that adds to one; else None."""
+    first, second = ([o for o in v.objs if isinstance(o, Tup)] for v in (left, right))
+    if not (first and second) or len(first) + len(second) < len(left.objs) + len(right.objs) or len(first) + len(second) < 3:
+        return None
+    known = min(len(o.items) for o in first)
+    more = [e for o in first for e in o.entries[known:]] + [e for o in second for e in o.entries]
+    front = tuple(join(list(each)) for each in zip(*(o.items[:known] for o in first), strict=True))
+    return just(Tup(front, (), join(more)) if more else Tup(front))
+
+
 def _joined(run: Interpreter, op: ast.operator, left: Value, right: Value, node: ast.AST) -> Value | None:
     """The tuple or the list of the entries of two; None where it is none."""
     if not isinstance(op, ast.Add):
@@ -134,6 +145,8 @@ def _joined(run: Interpreter, op: ast.operator, left: Value, right: Value, node:
         if first.rest is None:
             return just(Tup(first.items + second.items, (), second.rest))
         return just(Tup(first.items, (), join([first.rest, *second.items])))
+    if (either := _one_of_tuples(left, right)) is not None:
+        return either
     lists = frozenset(o for v in (left, right) for o in v.instances() if o.path == "list")
     several = tuples or lists or tensor_entries.repeats_constants(node)
     if several and (sizes := tensor_entries.sizes_joined(run, left, right, node)) is not None:

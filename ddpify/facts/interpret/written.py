@@ -25,7 +25,7 @@ def write(run: Interpreter, target: ast.Subscript, value: Value) -> bool:
         parts += [node] if isinstance(node, ast.Subscript) else []
         node = node.value
     rows = run.expression(node) if isinstance(node, (ast.Name, ast.Attribute)) else NOTHING
-    if rows.scale != "sample" or rows.objs or rows.shape is None or rows.shape.several or _may_be_list(rows, parts[-1]):
+    if rows.scale not in ROWS or rows.objs or rows.shape is None or rows.shape.several or _may_be_list(rows, parts[-1]):
         return False
     taken = rows
     for part in reversed(parts):

@@ -30,7 +30,7 @@ def with_entries(values: Iterable[Value]) -> Iterator[Value]:
         yield value
         for obj in value.objs:
             if isinstance(obj, Tup):
-                yield from obj.items
+                yield from obj.entries
 
 
 def agreed(value: Value, shares: frozenset[New] | None = None) -> Value:
@@ -55,7 +55,7 @@ def same_rows(batch: Value) -> Value:
 def share_of(value: Value) -> Value:
     """This rank's rows of what holds rows of the whole batch, the same on every rank."""
     rows = only(value.origins, "batch", "forward") | {Origin("batch", of) for of in value.of_kind("whole")}
-    return Value(frozenset(), rows, "sample", value.shape)
+    return Value(frozenset(), rows, "sample", value.shape and value.shape._replace(several=False))  # no tuple has rows
 
 
 def without_graph(value: Value) -> Value:

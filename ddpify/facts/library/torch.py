@@ -58,6 +58,13 @@ def _tensor(use: Use) -> Value:
     return value | Value(frozenset(), flow.mixed(use.args[1:], use.keywords).origins)
 
 
+def _of_numbers(use: Use) -> Value | None:
+    """`tensor(numbers, requires_grad=True)`: a weight, unless the numbers are a batch's."""
+    made = array_function(use)
+    trained = flow.is_literal(use.keywords.get("requires_grad", NOTHING), True) and not use.mixed.of_kind("batch")
+    return flow.weight(use.run, use.node, shape=made.shape if made is not None else None) if trained else made
+
+
 def _compiled(use: Use) -> Value:
     """What torch.jit gives: a module that has the parameters of the one it is given, and no wrapper, whatever that one is in."""
     value = _tensor(use)
@@ -189,6 +196,7 @@ ROWS: dict[str, Rule] = {
     **{f"torch.{name}": drawn for name in ("bernoulli", "multinomial", "poisson")},
     "torch.randperm": lambda use: Value(frozenset(), drawn(use).origins, None, Shape(None, 1)),
     "torch.as_tensor": _tensor,
+    "torch.tensor": _of_numbers,
     **dict.fromkeys(("torch.split", "torch.chunk"), lambda use: in_parts(use._replace(args=use.args[1:]), use.argument(0))),
     # weights, gradients and precision
     PARAMETER: _parameter,

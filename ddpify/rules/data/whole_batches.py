@@ -359,6 +359,8 @@ def _rows(context: Context, node: ast.Call) -> list[ast.expr]:
             continue
         if any(is_foreign(context.facts.after.attribute(loader, "collate_fn")) for loader in value.batches()):
             return []  # what there is of it may be no tensor, or have nothing that could be shared out
+        if value.shape is not None and value.shape.several:
+            return []
         made = value.scale in _MADE_OF_ROWS or any(map(value.of_kind, ("ordered", "reordered", "steps")))
         if is_rows(value, several=True) or (value.batches() and not value.objs and made):
             out.append(given)

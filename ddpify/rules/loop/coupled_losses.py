@@ -95,8 +95,7 @@ def _by_some_calls(context: Context, node: ast.Call, rows: dict[ast.Call, list[a
     edits = [Replace(a, _gathered(context, a, a in graded), (a,)) for a in parts]
     out = WholeBatchLoss(calls[0], tuple(edits), parts, graded)
     after = collect.redistributed_run(context.facts, dict(out.redistributes))
-    whole = is_of_whole_batch(loss_in(after, node)) and _keeps_other_losses(context, after, node)
-    return out if whole and not any(_draws_or_reads_keys(after, n) for n in calls) else None
+    return out if is_of_all_ranks(context, after, node) and not any(_draws_or_reads_keys(after, n) for n in calls) else None
 
 
 def _gathered(context: Context, node: ast.expr, graded: bool = False) -> str:
@@ -289,6 +288,11 @@ def _keeps_other_losses(context: Context, after: Run, node: ast.Call) -> bool:
     return True
 
 
+def is_of_all_ranks(context: Context, after: Run, node: ast.Call) -> bool:
+    """Whether a backward call starts from a loss of the whole batch in a run, and other backward calls start from what they did."""
+    return is_of_whole_batch(loss_in(after, node)) and _keeps_other_losses(context, after, node)
+
+
 def is_of_whole_batch(loss: Value) -> bool:
     """Whether a loss is computed from all ranks' rows, and chosen by no rank's own, but for terms that are averages."""
     own = loss.of_kind("batch") or loss.of_kind("decided")
@@ -443,7 +447,7 @@ def _holds_own_batch(context: Context, value: Value) -> bool:
     run = context.facts.after
     boxes = [o for o in value.instances() if o.path in ("list", "dict", "set", "zip", "generator")]
     return any(context.differs(v) for o in boxes for v in (run.attribute(o, "[]"), run.attribute(o, "iterable"))) or any(
-        context.differs(i) for o in value.objs for i in getattr(o, "items", ())
+        context.differs(i) for o in value.objs for i in getattr(o, "entries", ())
     )
 
 

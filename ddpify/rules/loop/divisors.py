@@ -62,10 +62,10 @@ def find_averages(context: Context, node: ast.Call, loss: Value) -> Counted | No
     An average of a part of a batch's entries is divided by what all ranks count. Any other number that no gradient goes through, as one
     that masks or weights are divided by, is made that of all ranks.
     """
-    averages: _Places = {n: (g, e) for n, g in _places(context, _is_average(context, loss)) if (e := _edits(context, n, g))}
+    averages: _Places = {n: (g, e) for n, g in places(context, _is_average(context, loss)) if (e := _edits(context, n, g))}
     scales: tuple[Scale, ...] = ("sum", "mean") if may_vary_in_shape(context, loss) else ("sum", "mean", *EXTREMES)
-    places = [] if pads(context, loss) else _places(context, _is_number(context, scales))  # padding counts in averages
-    numbers: _Places = {n: (g, (_of_all(context, n, g),)) for n, g in places}
+    counted = [] if pads(context, loss) else places(context, _is_number(context, scales))  # padding counts in averages
+    numbers: _Places = {n: (g, (_of_all(context, n, g),)) for n, g in counted}
     attempts = ((averages, "mean"), (numbers, "agreed"))
     return next((found for some, how in attempts if some and (found := _by_some(context, node, some, how)) is not None), None)
 
@@ -126,7 +126,7 @@ def _is_of_torch(obj: Obj) -> bool:
     return isinstance(obj, Ext) and obj.path.startswith("torch.")
 
 
-def _places(context: Context, test: Callable[[ast.expr, Value], bool]) -> Iterator[tuple[ast.expr, bool]]:
+def places(context: Context, test: Callable[[ast.expr, Value], bool]) -> Iterator[tuple[ast.expr, bool]]:
     """The expressions that pass a test and that all ranks evaluate in training; for each, whether some do without gradients, too."""
     for node, value in context.facts.after.trace.values.items():
         if isinstance(node, ast.expr) and value.of_kind("batch") and test(node, value) and context.facts.may_edit(node):

@@ -4,9 +4,10 @@ What it does: a loss that is an average over the batch needs nothing. A loss tha
     is differentiated (not where it is printed). Where a total is divided by a count or weights that differ between ranks, those of all
     ranks are divided by; a cross entropy that averages so by itself, alone or added to plain averages, is multiplied by this rank's part of
     them. Other numbers of the batch that no gradient goes through, such as the average of a mask, are made those of all ranks; where the
-    same code evaluates, in training alone. A loss that couples the samples of a batch (pairs, the hardest few, overlap), or that a
-    package computes nobody knows how, is computed by every rank from all ranks' rows: the whole batch in its order, of which each rank's
-    rows get the gradients of all ranks' losses. Anything else is shown.
+    same code evaluates, in training alone. So are averages and totals that gradients go through, such as the loads of experts, where
+    nothing else is made of them than numbers that are added to the loss. A loss that couples the samples of a batch (pairs, the hardest
+    few, overlap), or that a package computes nobody knows how, is computed by every rank from all ranks' rows: the whole batch in its
+    order, of which each rank's rows get the gradients of all ranks' losses. Anything else is shown.
 Why: DistributedDataParallel averages gradients; the average of totals is too small by the number of ranks, the average of averages over
     different counts is not the average, and a pair across two ranks would never be seen.
 Safety: safe for averages, totals and divisors in view; a NOTE where rows are gathered, which costs communication; REVIEW where the form
@@ -37,7 +38,7 @@ from ddpify.rules.base import (
     Safety,
 )
 from ddpify.rules.context import Context
-from ddpify.rules.loop import batch_parts, coupled_losses, divisors, doubts, padding, unknown, valid_targets
+from ddpify.rules.loop import batch_parts, coupled_losses, divisors, doubts, padding, shared_numbers, unknown, valid_targets
 from ddpify.rules.loop.loss_terms import computed_elsewhere
 
 CODE = "DDP402"
@@ -329,8 +330,21 @@ def _corrected(context: Context, node: ast.Call, loss: Value, obligations: tuple
             needs=("from_all_ranks",),
             redistributes=all_rows.redistributes,
         )
+    shared = shared_numbers.find_shared(context, node, loss) if averages is None and all_rows is None else None
+    if shared is not None and not shared.outside(context):
+        return Change(
+            CODE,
+            "this loss depends on averages or totals of the batch: every rank takes those of all ranks",
+            context.tree.shown,
+            shared.node,
+            shared.edits,
+            shared.imports,
+            discharges=obligations,
+            needs=("average_of_all_ranks",),
+            redistributes=tuple(shared.how.items()),
+        )
     found = _left_open(context, node, loss, obligations)
-    mended = averages or all_rows
+    mended = averages or all_rows or shared
     return replace(found, needs_edits_in=_unedited(context, loss) if mended is None else mended.outside(context))
 
 

@@ -21,6 +21,7 @@ from ddpify.facts import library
 from ddpify.facts.collect import TrainedModel, moved_by_hand
 from ddpify.facts.model import Call, Func, Loop, New, Obj
 from ddpify.facts.runs import place_of
+from ddpify.facts.stepped import owners
 from ddpify.facts.tree import last_name, walk
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
@@ -169,8 +170,11 @@ def _has_no_wrapper(context: Context, call: Call) -> bool:
 
 
 def _proven(context: Context) -> Iterator[Proof]:
-    """Backward calls whose gradients are averaged, whatever they flow through: those of every optimizer are."""
+    """Backward calls whose gradients are averaged: those of every optimizer are, or all that they flow to are single weights of some."""
     facts = context.facts
-    if facts.optimizers and facts.optimizers <= facts.averaged_optimizers and not any(moved_by_hand(facts)):
-        for loop in facts.loops:
+    everything = facts.optimizers and facts.optimizers <= facts.averaged_optimizers and not any(moved_by_hand(facts))
+    held = {o for optimizer in facts.averaged_optimizers for o in owners(facts, optimizer)}
+    for loop in facts.loops:
+        weights, others = loop.loss.of_kind("weight"), map(loop.loss.of_kind, ("forward", "graded", "parameters"))
+        if everything or (weights and weights <= held and not any(others)):
             yield Proof(Obligation("gradients", loop.backward.node))

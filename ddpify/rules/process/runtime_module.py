@@ -49,6 +49,7 @@ _ALONE = {  # what a function that asks other ranks does where there are none
     "from_rank_zero": "return value",
     "same_on_all_ranks": "return value",
     "from_all_ranks": "return rows",
+    "average_of_all_ranks": "return value",
     "average_gradients": "return",
     "start_alike": "return",
     "with_averaged_gradient": "return hook",
