@@ -1102,7 +1102,9 @@ _WITH_NORMS = (
     "for i in range(depth):\n    self.layers.append(nn.Linear(8, 8))\nfor i in range(depth - 1):\n    self.norms.append(nn.LayerNorm(8))"
 )
 _EACH = "    rows = torch.tanh(self.layers[i](rows))"
-_NORMED = "for i, layer in enumerate(self.layers):\n    rows = layer(rows)\n    if i != len(self.layers) - 1:\n        rows = self.norms[i](rows)"
+_NORMED = (
+    "for i, layer in enumerate(self.layers):\n    rows = layer(rows)\n    if i != len(self.layers) - 1:\n        rows = self.norms[i](rows)"
+)
 
 
 def _listed(made: str, used: str) -> Script:
@@ -1120,7 +1122,10 @@ SCRIPTS |= {
         "the last by itself": (_THREE, f"for i in range(len(self.layers) - 1):\n{_EACH}\nrows = self.layers[-1](rows)"),
         "the first by itself": (_THREE, "rows = self.layers[0](rows)\nfor layer in self.layers[1:]:\n    rows = layer(rows)"),
         "one less than of another": (_WITH_NORMS, _NORMED),
-        "the first in another way": (_THREE, f"for i in range(3):\n    if i > 0:\n    {_EACH}\n    else:\n        rows = self.layers[i](rows)"),
+        "the first in another way": (
+            _THREE,
+            f"for i in range(3):\n    if i > 0:\n    {_EACH}\n    else:\n        rows = self.layers[i](rows)",
+        ),
     }.items()
 }
 SCRIPTS |= {
