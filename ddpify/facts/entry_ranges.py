@@ -80,16 +80,16 @@ class EntryRanges:
         if given and isinstance(given[0], (ast.ListComp, ast.GeneratorExp)):
             return self._generated(given[0])
         lists = {o for o in self.run.value(given[0]).instances() if o.path in LISTS} if given else {obj}
-        grown = [c for c in self.run.trace.calls if c.receiver.instances() & lists]
+        grown = [c for o in lists for c in self.run.calls_on.get(o, ())]
         nodes = {c.node for c in grown}
         around = {loop.node for c in grown for loop in c.loops[-1:]}
         if len(lists) != 1 or len(nodes) != 1 or {c.method for c in grown} != {"append"} or len(around) != 1:
             return None
         made, loop, (start,) = nodes.pop(), around.pop(), lists
         alone = isinstance(start.node, ast.Call) or (isinstance(start.node, ast.List) and not start.node.elts)
-        body = loop.body if isinstance(loop, ast.For) else []
-        always = any(isinstance(s, ast.Expr) and s.value is made for s in body)
-        return self._counted(loop.iter) if isinstance(loop, ast.For) and alone and always else None
+        if not isinstance(loop, ast.For) or not alone:
+            return None
+        return self._counted(loop.iter) if any(isinstance(s, ast.Expr) and s.value is made for s in loop.body) else None
 
     def _generated(self, node: ast.ListComp | ast.GeneratorExp) -> Place | None:
         if len(node.generators) != 1 or node.generators[0].ifs:
