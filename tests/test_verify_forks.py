@@ -46,7 +46,7 @@ found = {
     "numbers": [random.random(), float(numpy.random.rand()), float(torch.rand(1)), torch.initial_seed(), hash("seed")],
     "threads": [torch.get_num_threads(), threading.active_count(), threading.current_thread().name, threading.main_thread().is_alive()],
     "signals": [str(signal.getsignal(s)) for s in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD, signal.SIGHUP)],
-    "gathered": [gc.isenabled(), gc.get_threshold(), gc.get_freeze_count()],
+    "gathered": [gc.isenabled(), gc.get_threshold()],
     "handed": sorted(int(name) for name in os.listdir("/proc/self/fd"))[:3],
     "flags": [sys.flags.hash_randomization, sys.flags.dont_write_bytecode, sys.executable],
     "read": sys.stdin.read(),

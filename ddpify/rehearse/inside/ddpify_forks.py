@@ -36,10 +36,9 @@ def main() -> None:
     import torch._dynamo  # noqa: F401, the first optimizer imports it
 
     gc.collect()
-    gc.freeze()  # while scripts are forked, so that they have in common what was imported
+    gc.freeze()  # what was imported is the same for all scripts, and none looks through it again
     connection.send(json.dumps({"threads": len(os.listdir("/proc/self/task"))}).encode())  # noqa: PTH208, names are enough
     asked = _asked(connection)
-    gc.unfreeze()
     np.random.seed()  # random does so by itself
     _become(own, {name: value for name, value in os.environ.items() if name not in before}, *asked)
     line = list(asked[0]["line"])
