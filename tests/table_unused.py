@@ -1142,3 +1142,28 @@ SCRIPTS |= {
     }.items()
 }
 RESTING |= {title for title in SCRIPTS if title.startswith("some entries of a list of layers")}
+
+_TWO_STAGES = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder, self.decoder, self.head = nn.Linear(8, 6), nn.Linear(6, 8), nn.Linear(6, 2)
+
+    def forward(self, rows, decoded=False):
+        rows = torch.tanh(self.encoder(rows))
+        if decoded:
+            return self.decoder(rows)
+        return self.head(rows)
+
+
+model = Net()
+"""
+_DECODED, _HEAD = "F.mse_loss(model(data, decoded=True), data)", "F.cross_entropy(model(data), target)"
+SCRIPTS |= {
+    f"a decoder that the first epochs train, and a head that the later ones do, {title}": _script(_TWO_STAGES, loss)
+    for title, loss in {
+        "in two branches": f"if epoch < 1:\n    loss = {_DECODED}\nelse:\n    loss = {_HEAD}",
+        "in one line": f"loss = {_DECODED} if epoch < 1 else {_HEAD}",
+    }.items()
+}
+RESTING |= {title for title in SCRIPTS if title.startswith("a decoder that the first epochs train")}
