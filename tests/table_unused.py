@@ -1080,6 +1080,9 @@ SCRIPTS |= {
 RESTING |= {title for title in SCRIPTS if title.startswith("one of two outputs")}
 
 _LISTED = """
+import itertools
+
+
 class Net(nn.Module):
     def __init__(self, depth=2):
         super().__init__()
@@ -1122,6 +1125,15 @@ SCRIPTS |= {
         "the last by itself": (_THREE, f"for i in range(len(self.layers) - 1):\n{_EACH}\nrows = self.layers[-1](rows)"),
         "the first by itself": (_THREE, "rows = self.layers[0](rows)\nfor layer in self.layers[1:]:\n    rows = layer(rows)"),
         "one less than of another": (_WITH_NORMS, _NORMED),
+        "side by side with another": (
+            f"{_AS_DEEP}\nself.gates = nn.ModuleList(nn.Linear(8, 8) for _ in range(depth))",
+            "for layer, gate in zip(self.layers, self.gates):\n    rows = torch.tanh(layer(rows)) * gate(rows)",
+        ),
+        "side by side with one that is one shorter, and the last by itself": (
+            f"{_AS_DEEP}\nself.gates = nn.ModuleList(nn.Linear(8, 8) for _ in range(depth - 1))",
+            "for layer, gate in zip(self.layers, self.gates):\n    rows = torch.tanh(layer(rows)) * gate(rows)\n"
+            "rows = self.layers[-1](rows)",
+        ),
         "the first in another way": (
             _THREE,
             f"for i in range(3):\n    if i > 0:\n    {_EACH}\n    else:\n        rows = self.layers[i](rows)",
@@ -1138,6 +1150,19 @@ SCRIPTS |= {
         "chosen by a condition": (_THREE, f"for i in range(3):\n    if i < 2:\n    {_EACH}"),
         "as many as of another but for one": (_WITH_NORMS.replace("(depth - 1)", "(depth)"), _NORMED),
         "one after another": (_THREE, "rows = self.layers[1](self.layers[0](rows))"),
+        "of two side by side the longer one": (
+            f"{_THREE}\nself.gates = nn.ModuleList([nn.Linear(8, 8) for _ in range(2)])",
+            "for layer, gate in zip(self.layers, self.gates):\n    rows = torch.tanh(layer(rows)) * gate(rows)",
+        ),
+        "of two side by side the longer one, written out": (
+            "self.layers, self.norms = nn.ModuleList([nn.Linear(8, 8), nn.Linear(8, 8)]), nn.ModuleList([nn.LayerNorm(8)])",
+            "for i, (layer, norm) in enumerate(zip(self.layers, self.norms)):\n    rows = norm(layer(rows))",
+        ),
+        "as far as an iterator goes": (_THREE, "for layer in itertools.islice(self.layers, 2):\n    rows = torch.tanh(layer(rows))"),
+        "up to one by its name": (
+            "self.body = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 8))",
+            "for name, layer in self.body.named_children():\n    if name == '2':\n        break\n    rows = layer(rows)",
+        ),
         "of layers written out": ("self.body = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 8))", "rows = self.body[:2](rows)"),
     }.items()
 }

@@ -120,6 +120,8 @@ class EntryRanges:
                 return self.place(left).moved(by if isinstance(op, ast.Add) else -by)
             case ast.Call(func=ast.Name(id="len"), args=[of]):
                 return self._length_of(of)
+            case ast.Constant(value=int(number)):
+                return Place(number)
         value = self.run.value(node)
         only = next(iter(value.objs)) if len(value.objs) == 1 else None
         if isinstance(only, Lit) and type(only.value) is int:

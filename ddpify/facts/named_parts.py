@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from ddpify.facts.entry_ranges import EntryRanges
+from ddpify.facts.entry_ranges import EntryRanges, Place
 from ddpify.facts.held_parts import LISTS, NO_PARTS, Parts
 from ddpify.facts.model import NOTHING, New, Obj, join
 from ddpify.facts.step_conditions import Conditions
-from ddpify.facts.tree import last_name, walk
+from ddpify.facts.tree import is_none, last_name, walk
 
-_ITERATORS = frozenset(("enumerate", "zip", "reversed", "list", "tuple", "iter", "sorted"))
+_ITERATORS = frozenset(("enumerate", "zip", "reversed", "list", "tuple", "iter", "sorted", "islice"))
 _NUMBER = (ast.Constant, ast.UnaryOp, ast.USub)  # what a number that is written out consists of
 INSIDE = frozenset(("values", "items", "children", "named_children", "modules", "named_modules", "parameters", "named_parameters"))
 
@@ -71,8 +71,10 @@ class NamedParts:
         """The modules that a loop goes through."""
         over: ast.expr = node
         match node:
+            case ast.Call(func=func, args=[_, *_]) if last_name(func) == "islice":
+                return self.iterated(_cut_out(node))
             case ast.Call(func=func) if last_name(func) in _ITERATORS:
-                return NO_PARTS.union(*map(self.iterated, node.args))
+                return NO_PARTS.union(*map(self.iterated, self._as_far(node)))
             case ast.Call(func=ast.Attribute(value=base, attr=name)) if name in INSIDE:
                 over = base
             case ast.Call():
@@ -84,6 +86,32 @@ class NamedParts:
                     return NO_PARTS
                 return NO_PARTS.union(*(self._cut(o, rows) for o in self.resolve(base) or ()))
         return NO_PARTS.union(*map(self.held.inside, self.resolve(over) or ()))
+
+    def goes_through(self, node: ast.expr) -> bool:
+        """Whether a loop goes through modules, all or some of them."""
+        if isinstance(node, ast.Call) and last_name(node.func) in _ITERATORS:
+            return any(map(self.goes_through, node.args))
+        return isinstance(node, ast.Subscript) or bool(self.iterated(node))
+
+    def _as_far(self, node: ast.Call) -> list[ast.expr]:
+        """What an iterator goes through; of lists side by side, as far as the shortest goes, where their lengths are known."""
+        lengths = {a: self._length(a) for a in node.args}
+        known = [n for n in lengths.values() if n is not None]
+        if last_name(node.func) != "zip" or len({n.base for n in known}) != 1:
+            return node.args
+        least = min(n.offset for n in known)
+        longer = {a: n.offset - least for a, n in lengths.items() if n is not None and n.offset > least}
+        ends = {a: ast.UnaryOp(ast.USub(), ast.Constant(more)) for a, more in longer.items()}
+        return [ast.Subscript(a, ast.Slice(upper=ends[a])) if a in ends else a for a in node.args]
+
+    def _length(self, node: ast.expr) -> Place | None:
+        """How many modules a list holds that an expression names."""
+        lists = self.resolve(node) or NO_PARTS
+        if len(lists) != 1 or not isinstance(node, (ast.Name, ast.Attribute)):
+            return None
+        (one,) = lists
+        numbers = [name for name in self.run.of(one) if name.isdecimal()]
+        return self.ranges.length(one) or (Place(len(numbers)) if numbers and len(numbers) == len(self.held.inside(one)) else None)
 
     def _cut(self, obj: Obj, rows: ast.Slice) -> Parts:
         """The modules that a slice of a list takes."""
@@ -107,8 +135,8 @@ class NamedParts:
         """Let the names of a loop hold the modules that it goes through."""
         name, given = (last_name(over.func), over.args) if isinstance(over, ast.Call) else ("", [])
         parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else []
-        if name == "zip" and len(parts) == len(given):
-            for one, inner in zip(parts, given, strict=True):
+        if isinstance(over, ast.Call) and name == "zip" and len(parts) == len(given):
+            for one, inner in zip(parts, self._as_far(over), strict=True):
                 self.bind_loop_names(one, inner)
         elif len(parts) == 2 and name == "enumerate" and given:
             self.bind(parts[0], NO_PARTS)
@@ -121,3 +149,9 @@ class NamedParts:
             self.bind(target, self.iterated(over))
             if isinstance(target, ast.Name):
                 self.loops[target.id] = over
+
+
+def _cut_out(node: ast.Call) -> ast.expr:
+    """The slice that `islice(layers, ...)` takes."""
+    bounds = [None if is_none(a) else a for a in node.args[1:4]]
+    return ast.Subscript(node.args[0], ast.Slice(*([None, *bounds] if len(bounds) == 1 else bounds)))

@@ -325,7 +325,7 @@ class _Body:
 
     def mentioned_by_iterating(self, node: ast.expr) -> Parts:
         """What the expression of a loop uses beside what the loop goes through."""
-        return NO_PARTS if isinstance(node, ast.Subscript) or self.named.iterated(node) else self.mentioned(node)
+        return NO_PARTS if self.named.goes_through(node) else self.mentioned(node)
 
     # ---- calls
 
