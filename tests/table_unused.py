@@ -1125,6 +1125,26 @@ SCRIPTS |= {
         "the last by itself": (_THREE, f"for i in range(len(self.layers) - 1):\n{_EACH}\nrows = self.layers[-1](rows)"),
         "the first by itself": (_THREE, "rows = self.layers[0](rows)\nfor layer in self.layers[1:]:\n    rows = layer(rows)"),
         "one less than of another": (_WITH_NORMS, _NORMED),
+        "by names that are put together": (
+            "for i in range(3):\n    setattr(self, f'layer{i}', nn.Linear(8, 8))\nself.layer3 = nn.Linear(8, 8)",
+            "for i in range(1, 5):\n    rows = torch.tanh(getattr(self, 'layer%d' % (i - 1))(rows))",
+        ),
+        "that are parameters": (
+            "self.factors = nn.ParameterList([nn.Parameter(torch.ones(8)) for _ in range(3)])",
+            "for i in range(3):\n    rows = torch.tanh(rows * self.factors[i])",
+        ),
+        "that are parameters, written out": (
+            "self.factors = nn.ParameterList([nn.Parameter(torch.ones(8)), nn.Parameter(torch.zeros(8))])",
+            "rows = torch.tanh(rows * self.factors[0] + self.factors[1])",
+        ),
+        "each by its weight and its bias": (
+            _THREE,
+            "for layer in self.layers:\n    rows = torch.tanh(F.linear(rows, F.normalize(layer.weight), layer.bias))",
+        ),
+        "that have weights alone": (
+            "self.layers = nn.ModuleList([nn.Linear(8, 8, bias=False) for _ in range(3)])",
+            "for layer in self.layers:\n    rows = torch.tanh(F.linear(rows, F.normalize(layer.weight)))",
+        ),
         "side by side with another": (
             f"{_AS_DEEP}\nself.gates = nn.ModuleList(nn.Linear(8, 8) for _ in range(depth))",
             "for layer, gate in zip(self.layers, self.gates):\n    rows = torch.tanh(layer(rows)) * gate(rows)",
@@ -1159,6 +1179,19 @@ SCRIPTS |= {
             "for i, (layer, norm) in enumerate(zip(self.layers, self.norms)):\n    rows = norm(layer(rows))",
         ),
         "as far as an iterator goes": (_THREE, "for layer in itertools.islice(self.layers, 2):\n    rows = torch.tanh(layer(rows))"),
+        "by names that are put together": (
+            "self.layer0, self.layer1, self.layer2 = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 8)",
+            "for i in range(2):\n    rows = torch.tanh(getattr(self, f'layer{i}')(rows))",
+        ),
+        "beside those by names that are put together": (
+            "self.other, self.layer1, self.layer2 = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 8)",
+            "for i in range(2):\n    rows = torch.tanh(getattr(self, f'layer{i + 1}')(rows))",
+        ),
+        "that are parameters": (
+            "self.factors = nn.ParameterList([nn.Parameter(torch.ones(8)) for _ in range(3)])",
+            "rows = torch.tanh(rows * self.factors[0] + self.factors[2])",
+        ),
+        "without their biases": (_THREE, "for layer in self.layers:\n    rows = torch.tanh(F.linear(rows, F.normalize(layer.weight)))"),
         "up to one by its name": (
             "self.body = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 8))",
             "for name, layer in self.body.named_children():\n    if name == '2':\n        break\n    rows = layer(rows)",

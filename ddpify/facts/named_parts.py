@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from fnmatch import fnmatchcase
 
-from ddpify.facts.entry_ranges import EntryRanges, Place
+from ddpify.facts.entry_ranges import EntryRanges, Place, Range
 from ddpify.facts.held_parts import LISTS, NO_PARTS, Parts
 from ddpify.facts.model import NOTHING, New, Obj, join
+from ddpify.facts.named import pattern
 from ddpify.facts.step_conditions import Conditions
 from ddpify.facts.tree import is_none, last_name, walk
 
@@ -41,6 +43,30 @@ class NamedParts:
                 return None if None in inner else NO_PARTS.union(*(i for i in inner if i is not None))
         return None
 
+    def put_together(self, base: ast.expr, name: ast.expr) -> Parts | None:
+        """The modules that `getattr` may find by a name that is put together, such as those of the numbers of a loop; None: not known."""
+        known = pattern(self.run.interpreter, name)
+        before, _, after = known.partition("*")
+        if not before + after or "*" in after:
+            return None
+        numbers = self._numbers(name)
+        named = [(attr, v) for o in self.resolve(base) or () for attr, v in self.run.of(o).items() if fnmatchcase(attr, known)]
+        held = [v for attr, v in named if _is_among(attr[len(before) : len(attr) - len(after)], numbers)]
+        return self._modules(join(held).objs) or None
+
+    def _numbers(self, name: ast.expr) -> Range | None:
+        """The numbers that a name is put together with."""
+        match name:
+            case ast.JoinedStr(values=pieces):
+                given = [p.value for p in pieces if isinstance(p, ast.FormattedValue)]
+            case ast.BinOp(op=ast.Mod(), right=one) | ast.BinOp(op=ast.Add(), right=ast.Call(func=ast.Name(id="str"), args=[one])):
+                given = [one]
+            case ast.Call(func=ast.Attribute(attr="format"), args=given):
+                pass
+            case _:
+                return None
+        return self.ranges.chosen(NO_PARTS, given[0], self.loops) if len(given) == 1 else None
+
     def _held_as(self, owners: Parts | None, name: str) -> Parts:
         """What objects hold by a name."""
         return self._modules(join([self.run.of(o).get(name, NOTHING) for o in owners or ()]).objs)
@@ -51,7 +77,7 @@ class NamedParts:
     def _entries(self, node: ast.Subscript) -> Parts | None:
         """What `blocks[i]` may be: the one that is meant, any of them in turn, or none where it is another one at each step."""
         base = self.resolve(node.value)
-        if not base or not any(self.held.is_holder(o) or o.path in LISTS for o in base if isinstance(o, New)):
+        if not base or not any(self.held.is_holder(o) or o.path in LISTS or self.ranges.length(o) for o in base if isinstance(o, New)):
             return base  # nothing known, or some of a parameter
         if isinstance(node.slice, ast.Slice):
             return self.iterated(node)
@@ -59,7 +85,7 @@ class NamedParts:
         if counted and (entries := self.ranges.chosen(counted, node.slice, self.loops)) is not None:
             self.ranges.note(counted, entries)
             base -= counted
-        several = NO_PARTS.union(*map(self.held.inside, base))
+        several = NO_PARTS.union(*map(self.ranges.entries, base))
         index = node.slice.operand if isinstance(node.slice, ast.UnaryOp) else node.slice
         only = index if isinstance(index, ast.Constant) else self.conditions.constant(index)
         if only is None:
@@ -149,6 +175,13 @@ class NamedParts:
             self.bind(target, self.iterated(over))
             if isinstance(target, ast.Name):
                 self.loops[target.id] = over
+
+
+def _is_among(text: str, numbers: Range | None) -> bool:
+    """Whether a text may be one of some numbers."""
+    if numbers is None or not text.isdecimal() or (numbers.start.base, numbers.end.base) != (None, None):
+        return True
+    return numbers.start.offset <= int(text) < numbers.end.offset
 
 
 def _cut_out(node: ast.Call) -> ast.expr:
