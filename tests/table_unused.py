@@ -671,6 +671,7 @@ RESTING = frozenset(
         "a second head of which only how many rows there are is asked",
         "a second head of which only numbers without gradient are taken",
         "a second head that is trained in later epochs",
+        "a second head that has a weight in later epochs",
         "a second head whose loss is added in later epochs",
         "a second head that is trained where there was a step before",
         "parts that run without gradients: in a block, by a decorator, by a setting, and detached",
@@ -942,6 +943,9 @@ SCRIPTS |= {
     ),
     "a second head that is trained where there was a step before": _second_head(
         "loss = loss if last is None else loss + second.pow(2).mean()"
+    ),
+    "a second head that has a weight in later epochs": _second_head(
+        "weight = 0.0 if epoch < 1 else 0.5\nif weight > 0:\n    loss = loss + weight * F.cross_entropy(second, kinds)"
     ),
     "a second head of which only how many rows there are is asked": _second_head(
         "loss = F.cross_entropy(out, kinds, reduction='sum') / len(second) + out.mean() * second.shape[1]"
@@ -1224,4 +1228,34 @@ SCRIPTS |= {
         "in one line": f"loss = {_DECODED} if epoch < 1 else {_HEAD}",
     }.items()
 }
+_BY_WORD = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder, self.decoder, self.head = nn.Linear(8, 6), nn.Linear(6, 8), nn.Linear(6, 2)
+
+    def to_rows(self, rows):
+        return self.decoder(rows)
+
+    def to_kinds(self, rows):
+        return self.head(rows)
+
+    def forward(self, rows, what):
+        rows = torch.tanh(self.encoder(rows))
+        return {chosen}(rows)
+
+
+model = Net()
+"""
+_OF_WORD = "out = model(data, 'kinds' if epoch else 'rows')\nloss = F.mse_loss(out, data) if epoch < 1 else F.cross_entropy(out, target)"
+SCRIPTS |= {
+    f"a decoder that the first epochs train, and a head that the later ones do, {title}": _script(_BY_WORD.format(chosen=chosen), _OF_WORD)
+    for title, chosen in {
+        "found in a dictionary": "{'rows': self.decoder, 'kinds': self.head}[what]",
+        "found by the name of a method": "getattr(self, 'to_' + what)",
+    }.items()
+}
 RESTING |= {title for title in SCRIPTS if title.startswith("a decoder that the first epochs train")}
+SCRIPTS["all layers of a list that is written out where it is read"] = _listed(
+    "self.one, self.other = nn.Linear(8, 8), nn.Linear(8, 8)", "for i in range(2):\n    rows = [self.one, self.other][i](rows)"
+)

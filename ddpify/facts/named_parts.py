@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 from ddpify.facts.entry_ranges import EntryRanges, Place, Range
 from ddpify.facts.held_parts import LISTS, NO_PARTS, Parts
-from ddpify.facts.model import NOTHING, New, Obj, join
+from ddpify.facts.model import NOTHING, Func, New, Obj, join
 from ddpify.facts.named import pattern
 from ddpify.facts.step_conditions import Conditions
 from ddpify.facts.tree import is_none, last_name, walk
@@ -53,6 +53,13 @@ class NamedParts:
         named = [(attr, v) for o in self.resolve(base) or () for attr, v in self.run.of(o).items() if fnmatchcase(attr, known)]
         held = [v for attr, v in named if _is_among(attr[len(before) : len(attr) - len(after)], numbers)]
         return self._modules(join(held).objs) or None
+
+    def methods(self, base: ast.expr, name: ast.expr) -> list[tuple[Func, Obj]]:
+        """The methods that `getattr` may find by a name that is put together, each with its object."""
+        known = pattern(self.run.interpreter, name)
+        owners = [o for o in self.resolve(base) or () if known.strip("*") and isinstance(o, New) and o.cls is not None]
+        defined = {o: [s.name for s in o.cls.node.body if isinstance(s, ast.FunctionDef)] for o in owners if o.cls is not None}
+        return [(f, o) for o, names in defined.items() for n in names if fnmatchcase(n, known) for f in self.run.methods(o, n)]
 
     def _numbers(self, name: ast.expr) -> Range | None:
         """The numbers that a name is put together with."""

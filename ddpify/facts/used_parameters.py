@@ -276,6 +276,10 @@ class _Body:
                 return chosen or NO_PARTS
             case ast.ListComp() | ast.GeneratorExp() | ast.SetComp() | ast.DictComp():
                 return self.comprehension(node)
+            case ast.Subscript(value=ast.Dict(values=entries) | ast.List(elts=entries) | ast.Tuple(elts=entries), slice=index) if (
+                entries and not isinstance(index, (ast.Slice, ast.Constant))
+            ):
+                return self.mentioned(index) | self.one_of(entries, index)
             case ast.Attribute(value=of, attr=asked) if asked in _ASKED and self.named.resolve(of) is None:
                 return NO_PARTS
             case ast.Call(func=ast.Attribute(value=of, attr=made)) if made in _MADE_ALIKE and self.named.resolve(of) is None:
@@ -291,6 +295,13 @@ class _Body:
         if own is not None:
             return own
         return NO_PARTS.union(*(self.mentioned(c) for c in ast.iter_child_nodes(node) if isinstance(c, (ast.expr, ast.keyword))))
+
+    def one_of(self, entries: list[ast.expr], index: ast.expr) -> Parts:
+        """What any of some entries uses, of which an index chooses one."""
+        ways, outcome = list(map(self.mentioned, entries)), self.conditions.outcome(index)
+        if outcome == "fixed":
+            self.uses.by_condition |= NO_PARTS.union(*ways)
+        return NO_PARTS.union(*ways) if outcome == "each" else _both(ways)
 
     def read(self, node: ast.expr) -> Parts | None:
         """What reading a module, or something of one, uses; None where what stands inside the expression tells."""
@@ -348,6 +359,8 @@ class _Body:
             case ast.Call(func=ast.Name(id="getattr"), args=[base, name, *_]):
                 if (found := self.named.put_together(base, name)) is not None:
                     return NO_PARTS.union(*map(self.uses.called, found))
+                if methods := self.named.methods(base, name):
+                    return _both([self.uses.function(f, o, []) for f, o in methods])
                 return self.uses.held.parts(self.owner) if self.named.resolve(base) == frozenset((self.owner,)) else None
             case ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr=name)):
                 return self.inherited(node, name)
