@@ -671,6 +671,7 @@ RESTING = frozenset(
         "a second head of which only how many rows there are is asked",
         "a second head of which only numbers without gradient are taken",
         "a second head that is trained in later epochs",
+        "a second head that has a weight in later epochs",
         "a second head whose loss is added in later epochs",
         "a second head that is trained where there was a step before",
         "parts that run without gradients: in a block, by a decorator, by a setting, and detached",
@@ -943,6 +944,9 @@ SCRIPTS |= {
     "a second head that is trained where there was a step before": _second_head(
         "loss = loss if last is None else loss + second.pow(2).mean()"
     ),
+    "a second head that has a weight in later epochs": _second_head(
+        "weight = 0.0 if epoch < 1 else 0.5\nif weight > 0:\n    loss = loss + weight * F.cross_entropy(second, kinds)"
+    ),
     "a second head of which only how many rows there are is asked": _second_head(
         "loss = F.cross_entropy(out, kinds, reduction='sum') / len(second) + out.mean() * second.shape[1]"
     ),
@@ -1080,6 +1084,9 @@ SCRIPTS |= {
 RESTING |= {title for title in SCRIPTS if title.startswith("one of two outputs")}
 
 _LISTED = """
+import itertools
+
+
 class Net(nn.Module):
     def __init__(self, depth=2):
         super().__init__()
@@ -1122,6 +1129,35 @@ SCRIPTS |= {
         "the last by itself": (_THREE, f"for i in range(len(self.layers) - 1):\n{_EACH}\nrows = self.layers[-1](rows)"),
         "the first by itself": (_THREE, "rows = self.layers[0](rows)\nfor layer in self.layers[1:]:\n    rows = layer(rows)"),
         "one less than of another": (_WITH_NORMS, _NORMED),
+        "by names that are put together": (
+            "for i in range(3):\n    setattr(self, f'layer{i}', nn.Linear(8, 8))\nself.layer3 = nn.Linear(8, 8)",
+            "for i in range(1, 5):\n    rows = torch.tanh(getattr(self, 'layer%d' % (i - 1))(rows))",
+        ),
+        "that are parameters": (
+            "self.factors = nn.ParameterList([nn.Parameter(torch.ones(8)) for _ in range(3)])",
+            "for i in range(3):\n    rows = torch.tanh(rows * self.factors[i])",
+        ),
+        "that are parameters, written out": (
+            "self.factors = nn.ParameterList([nn.Parameter(torch.ones(8)), nn.Parameter(torch.zeros(8))])",
+            "rows = torch.tanh(rows * self.factors[0] + self.factors[1])",
+        ),
+        "each by its weight and its bias": (
+            _THREE,
+            "for layer in self.layers:\n    rows = torch.tanh(F.linear(rows, F.normalize(layer.weight), layer.bias))",
+        ),
+        "that have weights alone": (
+            "self.layers = nn.ModuleList([nn.Linear(8, 8, bias=False) for _ in range(3)])",
+            "for layer in self.layers:\n    rows = torch.tanh(F.linear(rows, F.normalize(layer.weight)))",
+        ),
+        "side by side with another": (
+            f"{_AS_DEEP}\nself.gates = nn.ModuleList(nn.Linear(8, 8) for _ in range(depth))",
+            "for layer, gate in zip(self.layers, self.gates):\n    rows = torch.tanh(layer(rows)) * gate(rows)",
+        ),
+        "side by side with one that is one shorter, and the last by itself": (
+            f"{_AS_DEEP}\nself.gates = nn.ModuleList(nn.Linear(8, 8) for _ in range(depth - 1))",
+            "for layer, gate in zip(self.layers, self.gates):\n    rows = torch.tanh(layer(rows)) * gate(rows)\n"
+            "rows = self.layers[-1](rows)",
+        ),
         "the first in another way": (
             _THREE,
             f"for i in range(3):\n    if i > 0:\n    {_EACH}\n    else:\n        rows = self.layers[i](rows)",
@@ -1138,7 +1174,88 @@ SCRIPTS |= {
         "chosen by a condition": (_THREE, f"for i in range(3):\n    if i < 2:\n    {_EACH}"),
         "as many as of another but for one": (_WITH_NORMS.replace("(depth - 1)", "(depth)"), _NORMED),
         "one after another": (_THREE, "rows = self.layers[1](self.layers[0](rows))"),
+        "of two side by side the longer one": (
+            f"{_THREE}\nself.gates = nn.ModuleList([nn.Linear(8, 8) for _ in range(2)])",
+            "for layer, gate in zip(self.layers, self.gates):\n    rows = torch.tanh(layer(rows)) * gate(rows)",
+        ),
+        "of two side by side the longer one, written out": (
+            "self.layers, self.norms = nn.ModuleList([nn.Linear(8, 8), nn.Linear(8, 8)]), nn.ModuleList([nn.LayerNorm(8)])",
+            "for i, (layer, norm) in enumerate(zip(self.layers, self.norms)):\n    rows = norm(layer(rows))",
+        ),
+        "as far as an iterator goes": (_THREE, "for layer in itertools.islice(self.layers, 2):\n    rows = torch.tanh(layer(rows))"),
+        "by names that are put together": (
+            "self.layer0, self.layer1, self.layer2 = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 8)",
+            "for i in range(2):\n    rows = torch.tanh(getattr(self, f'layer{i}')(rows))",
+        ),
+        "beside those by names that are put together": (
+            "self.other, self.layer1, self.layer2 = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 8)",
+            "for i in range(2):\n    rows = torch.tanh(getattr(self, f'layer{i + 1}')(rows))",
+        ),
+        "that are parameters": (
+            "self.factors = nn.ParameterList([nn.Parameter(torch.ones(8)) for _ in range(3)])",
+            "rows = torch.tanh(rows * self.factors[0] + self.factors[2])",
+        ),
+        "without their biases": (_THREE, "for layer in self.layers:\n    rows = torch.tanh(F.linear(rows, F.normalize(layer.weight)))"),
+        "up to one by its name": (
+            "self.body = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 8))",
+            "for name, layer in self.body.named_children():\n    if name == '2':\n        break\n    rows = layer(rows)",
+        ),
         "of layers written out": ("self.body = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 8))", "rows = self.body[:2](rows)"),
     }.items()
 }
 RESTING |= {title for title in SCRIPTS if title.startswith("some entries of a list of layers")}
+
+_TWO_STAGES = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder, self.decoder, self.head = nn.Linear(8, 6), nn.Linear(6, 8), nn.Linear(6, 2)
+
+    def forward(self, rows, decoded=False):
+        rows = torch.tanh(self.encoder(rows))
+        if decoded:
+            return self.decoder(rows)
+        return self.head(rows)
+
+
+model = Net()
+"""
+_DECODED, _HEAD = "F.mse_loss(model(data, decoded=True), data)", "F.cross_entropy(model(data), target)"
+SCRIPTS |= {
+    f"a decoder that the first epochs train, and a head that the later ones do, {title}": _script(_TWO_STAGES, loss)
+    for title, loss in {
+        "in two branches": f"if epoch < 1:\n    loss = {_DECODED}\nelse:\n    loss = {_HEAD}",
+        "in one line": f"loss = {_DECODED} if epoch < 1 else {_HEAD}",
+    }.items()
+}
+_BY_WORD = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder, self.decoder, self.head = nn.Linear(8, 6), nn.Linear(6, 8), nn.Linear(6, 2)
+
+    def to_rows(self, rows):
+        return self.decoder(rows)
+
+    def to_kinds(self, rows):
+        return self.head(rows)
+
+    def forward(self, rows, what):
+        rows = torch.tanh(self.encoder(rows))
+        return {chosen}(rows)
+
+
+model = Net()
+"""
+_OF_WORD = "out = model(data, 'kinds' if epoch else 'rows')\nloss = F.mse_loss(out, data) if epoch < 1 else F.cross_entropy(out, target)"
+SCRIPTS |= {
+    f"a decoder that the first epochs train, and a head that the later ones do, {title}": _script(_BY_WORD.format(chosen=chosen), _OF_WORD)
+    for title, chosen in {
+        "found in a dictionary": "{'rows': self.decoder, 'kinds': self.head}[what]",
+        "found by the name of a method": "getattr(self, 'to_' + what)",
+    }.items()
+}
+RESTING |= {title for title in SCRIPTS if title.startswith("a decoder that the first epochs train")}
+SCRIPTS["all layers of a list that is written out where it is read"] = _listed(
+    "self.one, self.other = nn.Linear(8, 8), nn.Linear(8, 8)", "for i in range(2):\n    rows = [self.one, self.other][i](rows)"
+)

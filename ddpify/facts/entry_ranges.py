@@ -37,6 +37,7 @@ class Range(NamedTuple):
     end: Place
 
 
+_PARAMETERS = "torch.nn.ParameterList"
 _START = Place(0)
 _BACKWARDS = ast.UnaryOp(ast.USub(), ast.Constant(1))
 _OPPOSITE = {ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}
@@ -58,7 +59,11 @@ class EntryRanges:
 
     def whole(self) -> Parts:
         """What the lists hold of which all entries are read."""
-        return NO_PARTS.union(*(self.held.inside(one) for one, ranges in self.read.items() if self._are_all(one, ranges)))
+        return NO_PARTS.union(*(self.entries(one) for one, ranges in self.read.items() if self._are_all(one, ranges)))
+
+    def entries(self, one: Obj) -> Parts:
+        """What a list holds; a list of parameters is one part itself."""
+        return frozenset((one,)) if self.held.is_layer(one) else self.held.inside(one)
 
     def _are_all(self, one: New, ranges: set[Range]) -> bool:
         length, place = self.length(one), _START
@@ -72,9 +77,11 @@ class EntryRanges:
 
     def length(self, obj: Obj) -> Place | None:
         """How many layers a list has that a comprehension, or a loop that appends to it, makes one like the other."""
-        if not isinstance(obj, New) or not isinstance(obj.node, ast.Call) or obj.path not in library.CONTAINERS:
+        if not isinstance(obj, New) or not isinstance(obj.node, ast.Call) or obj.path not in (*library.CONTAINERS, _PARAMETERS):
             return None
         given = [a.value if isinstance(a, ast.Starred) else a for a in obj.node.args]
+        if obj.path == _PARAMETERS and given and isinstance(given[0], ast.List):
+            return Place(len(given[0].elts)) if not any(isinstance(e, ast.Starred) for e in given[0].elts) else None
         if len(given) > 1:
             return None
         if given and isinstance(given[0], (ast.ListComp, ast.GeneratorExp)):
@@ -120,6 +127,8 @@ class EntryRanges:
                 return self.place(left).moved(by if isinstance(op, ast.Add) else -by)
             case ast.Call(func=ast.Name(id="len"), args=[of]):
                 return self._length_of(of)
+            case ast.Constant(value=int(number)):
+                return Place(number)
         value = self.run.value(node)
         only = next(iter(value.objs)) if len(value.objs) == 1 else None
         if isinstance(only, Lit) and type(only.value) is int:

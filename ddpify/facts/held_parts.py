@@ -44,6 +44,12 @@ class HeldParts:
         """Whether an object is a parameter, or a layer of torch that has some."""
         return isinstance(obj, New) and library.has_parameters(obj.path)
 
+    def has_bias(self, layer: New) -> bool:
+        """Whether a layer is known to have a bias beside its weight, which is trained."""
+        kept = "bias" not in self.run.of(layer) and not any(isinstance(o, Part) and o.of is layer for o in self.frozen)
+        given = [c.argument(2 if layer.path == "torch.nn.Linear" else -1, "bias") for c in self.run.calls(layer.node)]
+        return kept and library.may_have_bias(layer.path) and bool(given) and all(g is None or _is(g, True) for g in given)
+
     def inside(self, obj: Obj) -> Parts:
         """What a module or container holds; of parts of a library's network, such as `*list(net.children())[:-1]`, that network."""
         out: set[Obj] = set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from ddpify.facts.collect import TrainedModel, TrainingLoop
@@ -9,6 +10,7 @@ from ddpify.facts.held_parts import Parts
 from ddpify.facts.model import Call, New, Obj, Part, Value
 from ddpify.facts.record import Kind
 from ddpify.facts.runs import Run
+from ddpify.facts.tree import inside
 from ddpify.facts.used_parameters import Uses
 
 LeftOut = tuple[Obj, Obj, Uses]
@@ -32,13 +34,25 @@ def _left_out(run: Run, model: TrainedModel, loop: TrainingLoop) -> Iterator[Lef
         uses = Uses(run)
         if parts := uses.held.parts(obj):
             used = [uses.forward(obj, calls) for calls in several]
-            tests = {tuple(id(t) for t, _ in c.tests) for calls in several for c in calls}
-            if len(tests) == 1:  # all of them run before the backward
+            ways = {_way(run, c) for calls in several for c in calls}
+            if len(ways) == 1:  # all of them run before the backward
                 used = [frozenset().union(*used)]
             detached = _detached(run, parts, loop)
             uses.by_condition -= detached  # whichever of them was built, no gradient reaches it
             unused = (parts - used[0].intersection(*used[1:])) | detached | (parts & uses.detached)
             yield from ((obj, part, uses) for part in unused)
+
+
+def _way(run: Run, call: Call) -> frozenset[ast.AST | tuple[ast.AST, bool]]:
+    """The branches that a call stands in: each by its condition, and whether it is the other one of the two."""
+    way = set[ast.AST | tuple[ast.AST, bool]](test for test, _ in call.tests)
+    for node in (call.node, *(n for n in call.stack if isinstance(n, ast.Call))):
+        tree = run.scopes.tree(node)
+        for around in tree.ancestors(node) if tree is not None else ():
+            if isinstance(around, (ast.If, ast.IfExp)) and node not in inside(around.test):
+                other = around.orelse if isinstance(around.orelse, list) else [around.orelse]
+                way.add((around, any(node in inside(part) for part in other)))
+    return frozenset(way)
 
 
 def _detached(run: Run, parts: Parts, loop: TrainingLoop) -> Parts:

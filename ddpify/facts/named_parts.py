@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from fnmatch import fnmatchcase
 
-from ddpify.facts.entry_ranges import EntryRanges
+from ddpify.facts.entry_ranges import EntryRanges, Place, Range
 from ddpify.facts.held_parts import LISTS, NO_PARTS, Parts
-from ddpify.facts.model import NOTHING, New, Obj, join
+from ddpify.facts.model import NOTHING, Func, New, Obj, join
+from ddpify.facts.named import pattern
 from ddpify.facts.step_conditions import Conditions
-from ddpify.facts.tree import last_name, walk
+from ddpify.facts.tree import is_none, last_name, walk
 
-_ITERATORS = frozenset(("enumerate", "zip", "reversed", "list", "tuple", "iter", "sorted"))
+_ITERATORS = frozenset(("enumerate", "zip", "reversed", "list", "tuple", "iter", "sorted", "islice"))
 _NUMBER = (ast.Constant, ast.UnaryOp, ast.USub)  # what a number that is written out consists of
 INSIDE = frozenset(("values", "items", "children", "named_children", "modules", "named_modules", "parameters", "named_parameters"))
 
@@ -41,6 +43,37 @@ class NamedParts:
                 return None if None in inner else NO_PARTS.union(*(i for i in inner if i is not None))
         return None
 
+    def put_together(self, base: ast.expr, name: ast.expr) -> Parts | None:
+        """The modules that `getattr` may find by a name that is put together, such as those of the numbers of a loop; None: not known."""
+        known = pattern(self.run.interpreter, name)
+        before, _, after = known.partition("*")
+        if not before + after or "*" in after:
+            return None
+        numbers = self._numbers(name)
+        named = [(attr, v) for o in self.resolve(base) or () for attr, v in self.run.of(o).items() if fnmatchcase(attr, known)]
+        held = [v for attr, v in named if _is_among(attr[len(before) : len(attr) - len(after)], numbers)]
+        return self._modules(join(held).objs) or None
+
+    def methods(self, base: ast.expr, name: ast.expr) -> list[tuple[Func, Obj]]:
+        """The methods that `getattr` may find by a name that is put together, each with its object."""
+        known = pattern(self.run.interpreter, name)
+        owners = [o for o in self.resolve(base) or () if known.strip("*") and isinstance(o, New) and o.cls is not None]
+        defined = {o: [s.name for s in o.cls.node.body if isinstance(s, ast.FunctionDef)] for o in owners if o.cls is not None}
+        return [(f, o) for o, names in defined.items() for n in names if fnmatchcase(n, known) for f in self.run.methods(o, n)]
+
+    def _numbers(self, name: ast.expr) -> Range | None:
+        """The numbers that a name is put together with."""
+        match name:
+            case ast.JoinedStr(values=pieces):
+                given = [p.value for p in pieces if isinstance(p, ast.FormattedValue)]
+            case ast.BinOp(op=ast.Mod(), right=one) | ast.BinOp(op=ast.Add(), right=ast.Call(func=ast.Name(id="str"), args=[one])):
+                given = [one]
+            case ast.Call(func=ast.Attribute(attr="format"), args=given):
+                pass
+            case _:
+                return None
+        return self.ranges.chosen(NO_PARTS, given[0], self.loops) if len(given) == 1 else None
+
     def _held_as(self, owners: Parts | None, name: str) -> Parts:
         """What objects hold by a name."""
         return self._modules(join([self.run.of(o).get(name, NOTHING) for o in owners or ()]).objs)
@@ -51,7 +84,7 @@ class NamedParts:
     def _entries(self, node: ast.Subscript) -> Parts | None:
         """What `blocks[i]` may be: the one that is meant, any of them in turn, or none where it is another one at each step."""
         base = self.resolve(node.value)
-        if not base or not any(self.held.is_holder(o) or o.path in LISTS for o in base if isinstance(o, New)):
+        if not base or not any(self.held.is_holder(o) or o.path in LISTS or self.ranges.length(o) for o in base if isinstance(o, New)):
             return base  # nothing known, or some of a parameter
         if isinstance(node.slice, ast.Slice):
             return self.iterated(node)
@@ -59,7 +92,7 @@ class NamedParts:
         if counted and (entries := self.ranges.chosen(counted, node.slice, self.loops)) is not None:
             self.ranges.note(counted, entries)
             base -= counted
-        several = NO_PARTS.union(*map(self.held.inside, base))
+        several = NO_PARTS.union(*map(self.ranges.entries, base))
         index = node.slice.operand if isinstance(node.slice, ast.UnaryOp) else node.slice
         only = index if isinstance(index, ast.Constant) else self.conditions.constant(index)
         if only is None:
@@ -71,8 +104,10 @@ class NamedParts:
         """The modules that a loop goes through."""
         over: ast.expr = node
         match node:
+            case ast.Call(func=func, args=[_, *_]) if last_name(func) == "islice":
+                return self.iterated(_cut_out(node))
             case ast.Call(func=func) if last_name(func) in _ITERATORS:
-                return NO_PARTS.union(*map(self.iterated, node.args))
+                return NO_PARTS.union(*map(self.iterated, self._as_far(node)))
             case ast.Call(func=ast.Attribute(value=base, attr=name)) if name in INSIDE:
                 over = base
             case ast.Call():
@@ -84,6 +119,32 @@ class NamedParts:
                     return NO_PARTS
                 return NO_PARTS.union(*(self._cut(o, rows) for o in self.resolve(base) or ()))
         return NO_PARTS.union(*map(self.held.inside, self.resolve(over) or ()))
+
+    def goes_through(self, node: ast.expr) -> bool:
+        """Whether a loop goes through modules, all or some of them."""
+        if isinstance(node, ast.Call) and last_name(node.func) in _ITERATORS:
+            return any(map(self.goes_through, node.args))
+        return isinstance(node, ast.Subscript) or bool(self.iterated(node))
+
+    def _as_far(self, node: ast.Call) -> list[ast.expr]:
+        """What an iterator goes through; of lists side by side, as far as the shortest goes, where their lengths are known."""
+        lengths = {a: self._length(a) for a in node.args}
+        known = [n for n in lengths.values() if n is not None]
+        if last_name(node.func) != "zip" or len({n.base for n in known}) != 1:
+            return node.args
+        least = min(n.offset for n in known)
+        longer = {a: n.offset - least for a, n in lengths.items() if n is not None and n.offset > least}
+        ends = {a: ast.UnaryOp(ast.USub(), ast.Constant(more)) for a, more in longer.items()}
+        return [ast.Subscript(a, ast.Slice(upper=ends[a])) if a in ends else a for a in node.args]
+
+    def _length(self, node: ast.expr) -> Place | None:
+        """How many modules a list holds that an expression names."""
+        lists = self.resolve(node) or NO_PARTS
+        if len(lists) != 1 or not isinstance(node, (ast.Name, ast.Attribute)):
+            return None
+        (one,) = lists
+        numbers = [name for name in self.run.of(one) if name.isdecimal()]
+        return self.ranges.length(one) or (Place(len(numbers)) if numbers and len(numbers) == len(self.held.inside(one)) else None)
 
     def _cut(self, obj: Obj, rows: ast.Slice) -> Parts:
         """The modules that a slice of a list takes."""
@@ -107,8 +168,8 @@ class NamedParts:
         """Let the names of a loop hold the modules that it goes through."""
         name, given = (last_name(over.func), over.args) if isinstance(over, ast.Call) else ("", [])
         parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else []
-        if name == "zip" and len(parts) == len(given):
-            for one, inner in zip(parts, given, strict=True):
+        if isinstance(over, ast.Call) and name == "zip" and len(parts) == len(given):
+            for one, inner in zip(parts, self._as_far(over), strict=True):
                 self.bind_loop_names(one, inner)
         elif len(parts) == 2 and name == "enumerate" and given:
             self.bind(parts[0], NO_PARTS)
@@ -121,3 +182,16 @@ class NamedParts:
             self.bind(target, self.iterated(over))
             if isinstance(target, ast.Name):
                 self.loops[target.id] = over
+
+
+def _is_among(text: str, numbers: Range | None) -> bool:
+    """Whether a text may be one of some numbers."""
+    if numbers is None or not text.isdecimal() or (numbers.start.base, numbers.end.base) != (None, None):
+        return True
+    return numbers.start.offset <= int(text) < numbers.end.offset
+
+
+def _cut_out(node: ast.Call) -> ast.expr:
+    """The slice that `islice(layers, ...)` takes."""
+    bounds = [None if is_none(a) else a for a in node.args[1:4]]
+    return ast.Subscript(node.args[0], ast.Slice(*([None, *bounds] if len(bounds) == 1 else bounds)))

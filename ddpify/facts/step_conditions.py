@@ -7,14 +7,15 @@ from typing import Literal
 
 from ddpify.facts.model import Call, Func, Lit, New, Part, Value
 from ddpify.facts.runs import Run
-from ddpify.facts.tree import last_name, walk
+from ddpify.facts.tree import last_name, names_stored, walk
 
 Outcome = Literal["true", "false", "fixed", "each", "open"]
 _OPPOSITE: dict[Outcome, Outcome] = {"true": "false", "false": "true"}
 _SHAPES = frozenset("shape size dim ndim ndimension is_cuda dtype device requires_grad numel type is_floating_point".split())
 # libraries whose functions give the same for the same, but for draws
 _REPEATABLE = frozenset("torch numpy math typing collections functools itertools operator inspect".split())
-_LOOPS = (ast.For, ast.AsyncFor, ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
+_FORS = (ast.For, ast.AsyncFor)
+_LOOPS = (*_FORS, ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 _CHANGING = frozenset(("random", "drawn", "index", "time", "decided"))
 
 
@@ -24,6 +25,7 @@ class Conditions:
     def __init__(self, run: Run, node: ast.AST, owner: New, self_name: str, arguments: dict[str, Value]) -> None:
         self.run, self.owner, self.self_name, self.arguments = run, owner, self_name, arguments
         self.loops = frozenset(n for n in walk(node) if isinstance(n, _LOOPS))
+        self.by_turns = {name.id for n in walk(node) if isinstance(n, (*_FORS, ast.comprehension)) for name in names_stored(n.target)}
 
     def outcome(self, node: ast.expr) -> Outcome:
         """Whether a condition is known, the same at every step ("fixed"), met for some in each loop ("each"), or open."""
@@ -127,7 +129,7 @@ class Conditions:
         known = {o.value for o in value.objs if isinstance(o, Lit) and isinstance(o.value, (bool, int, str, float, type(None)))}
         if len(known) > 1 or value.scale is not None or any(o.kind in _CHANGING for o in value.origins - counts):
             return "open"
-        return "each" if counts else "fixed"
+        return "each" if counts or node.id in self.by_turns else "fixed"
 
 
 def arguments_of(run: Run, func: Func, calls: list[Call]) -> dict[str, Value]:

@@ -14,7 +14,7 @@ from ddpify.facts import library
 from ddpify.facts.entry_ranges import EntryRanges
 from ddpify.facts.held_parts import LISTS, NO_PARTS, HeldParts, Parts
 from ddpify.facts.library.networks import is_library_model
-from ddpify.facts.model import NOTHING, Call, Class, Func, New, Obj
+from ddpify.facts.model import NOTHING, Call, Class, Func, New, Obj, Part
 from ddpify.facts.named_parts import INSIDE, NamedParts
 from ddpify.facts.runs import Run
 from ddpify.facts.step_conditions import Conditions, Outcome, arguments_of
@@ -22,6 +22,7 @@ from ddpify.facts.tree import arguments, structure, walk
 
 # What is asked of a tensor without computing with it: `next(self.parameters()).device`, `weight.new_zeros(2)`.
 _ASKED = frozenset("device dtype is_cuda layout shape ndim requires_grad is_leaf".split())
+_HALVES = ("weight", "bias")
 _MADE_ALIKE = frozenset("new new_zeros new_ones new_full new_empty new_tensor size dim numel".split())
 
 
@@ -87,7 +88,14 @@ class Uses:
         used = _both([self.function(f, model, calls) for f in functions])
         used = used.union(*map(self.called, self.ranges.whole()))
         self.ranges = outer
-        return used
+        halves = [p for p in used if isinstance(p, Part) and p.name in _HALVES]
+        return used | {one.of for one in halves for other in halves if one.of is other.of and one is not other}
+
+    def half(self, layer: Obj, name: str) -> Part | None:
+        """The weight or the bias of a layer that has both, as a part of its own; None of other layers and parameters."""
+        if name not in _HALVES or not isinstance(layer, New) or not self.held.has_bias(layer):
+            return None
+        return self.run.interpreter.objects.part(layer, name)
 
 
 class _Body:
@@ -268,6 +276,10 @@ class _Body:
                 return chosen or NO_PARTS
             case ast.ListComp() | ast.GeneratorExp() | ast.SetComp() | ast.DictComp():
                 return self.comprehension(node)
+            case ast.Subscript(value=ast.Dict(values=entries) | ast.List(elts=entries) | ast.Tuple(elts=entries), slice=index) if (
+                entries and not isinstance(index, (ast.Slice, ast.Constant))
+            ):
+                return self.mentioned(index) | self.one_of(entries, index)
             case ast.Attribute(value=of, attr=asked) if asked in _ASKED and self.named.resolve(of) is None:
                 return NO_PARTS
             case ast.Call(func=ast.Attribute(value=of, attr=made)) if made in _MADE_ALIKE and self.named.resolve(of) is None:
@@ -283,6 +295,13 @@ class _Body:
         if own is not None:
             return own
         return NO_PARTS.union(*(self.mentioned(c) for c in ast.iter_child_nodes(node) if isinstance(c, (ast.expr, ast.keyword))))
+
+    def one_of(self, entries: list[ast.expr], index: ast.expr) -> Parts:
+        """What any of some entries uses, of which an index chooses one."""
+        ways, outcome = list(map(self.mentioned, entries)), self.conditions.outcome(index)
+        if outcome == "fixed":
+            self.uses.by_condition |= NO_PARTS.union(*ways)
+        return NO_PARTS.union(*ways) if outcome == "each" else _both(ways)
 
     def read(self, node: ast.expr) -> Parts | None:
         """What reading a module, or something of one, uses; None where what stands inside the expression tells."""
@@ -304,6 +323,9 @@ class _Body:
         owners = self.named.resolve(node.value) or NO_PARTS
         if any(map(is_library_model, owners)):
             return NO_PARTS  # a part of it, or one of its methods: others may rest
+        halves = [self.uses.half(o, node.attr) for o in owners]
+        if halves and None not in halves:
+            return frozenset(h for h in halves if h is not None)
         functions = [(f, o) for o in owners for f in self.run.methods(o, node.attr) if getattr(f.node, "decorator_list", ())]
         if functions:
             return NO_PARTS.union(*(self.uses.function(f, o, []) for f, o in functions))
@@ -325,7 +347,7 @@ class _Body:
 
     def mentioned_by_iterating(self, node: ast.expr) -> Parts:
         """What the expression of a loop uses beside what the loop goes through."""
-        return NO_PARTS if isinstance(node, ast.Subscript) or self.named.iterated(node) else self.mentioned(node)
+        return NO_PARTS if self.named.goes_through(node) else self.mentioned(node)
 
     # ---- calls
 
@@ -334,7 +356,11 @@ class _Body:
         match node:
             case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(), *_]):
                 return None
-            case ast.Call(func=ast.Name(id="getattr"), args=[base, *_]):
+            case ast.Call(func=ast.Name(id="getattr"), args=[base, name, *_]):
+                if (found := self.named.put_together(base, name)) is not None:
+                    return NO_PARTS.union(*map(self.uses.called, found))
+                if methods := self.named.methods(base, name):
+                    return _both([self.uses.function(f, o, []) for f, o in methods])
                 return self.uses.held.parts(self.owner) if self.named.resolve(base) == frozenset((self.owner,)) else None
             case ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr=name)):
                 return self.inherited(node, name)

@@ -78,7 +78,9 @@ def _varies(run: Interpreter, test: ast.expr) -> bool:
     parts = {n.value for n in values if isinstance(n, (ast.Attribute, ast.Subscript))}
     asked = (o for n, value in values.items() if n not in parts for o in value.objs)
     filled = any(isinstance(o, New) and o.path in library.COLLECTIONS for o in asked)  # by the steps before
-    return filled or any(not _VARYING.isdisjoint(by_kind(value.origins)) for value in values.values() if value.origins)
+    names = (value for n, value in values.items() if isinstance(n, ast.Name))
+    set_again = any(len({o.value for o in value.objs if isinstance(o, Lit)}) > 1 for value in names)
+    return filled or set_again or any(not _VARYING.isdisjoint(by_kind(value.origins)) for value in values.values() if value.origins)
 
 
 def _in_both(origins: frozenset[Origin], parts: list[Value]) -> frozenset[Origin]:

@@ -20,7 +20,7 @@ from ddpify.facts.library.containers import grown, keys, put
 from ddpify.facts.library.effects import EFFECTS as EFFECTS
 from ddpify.facts.library.flow import agreed, gradient_of, mixed, same_rows, share_of, weight, whole, with_entries
 from ddpify.facts.library.generic import instance
-from ddpify.facts.library.layers import allocates, bare, clips, has_parameters
+from ddpify.facts.library.layers import allocates, bare, clips, has_parameters, may_have_bias
 from ddpify.facts.library.methods import call_method
 from ddpify.facts.library.paths import *
 from ddpify.facts.library.row import Rule, Use, row_of, rows_of

@@ -31,6 +31,11 @@ def has_parameters(path: str) -> bool:
     return _is_layer(path) and name.startswith(_WITH_PARAMETERS)
 
 
+def may_have_bias(path: str) -> bool:
+    """Whether a layer has a weight, and a bias unless it is made without one."""
+    return _is_layer(path) and path.rpartition(".")[2].startswith(("Linear", "Conv"))
+
+
 def _is_layer(path: str) -> bool:
     place, _, name = path.rpartition(".")
     return (place == "torch.nn" or place.startswith("torch.nn.modules.")) and name.lstrip("_")[:1].isupper()
