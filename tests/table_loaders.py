@@ -4125,3 +4125,56 @@ SCRIPTS["a loader made again in each round of one training"] = Script(
     """,
     same=("more orders",),
 )
+_BOTH = """
+    from tqdm import tqdm
+
+    def one_pass(model, loader, optimizer=None):
+        model.train(optimizer is not None)
+        total, seen, hits = 0.0, 0, []
+        {bar} = tqdm(loader, leave=False)
+        for rows, kinds in {bar}:
+            with torch.set_grad_enabled(optimizer is not None):
+                out = model(rows)
+                loss = F.cross_entropy(out, kinds)
+                if optimizer is not None:
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+            total += loss.item() * len(rows)
+            seen += len(rows)
+            hits.append((out.argmax(1) == kinds).float())
+        return total / seen, torch.cat(hits).mean().item()
+
+    def make_loaders(balance):
+        loaders = {{}}
+        for part in ("train", "val"):
+            rows, kinds = (x[:32], y[:32]) if part == "train" else (x[32:], y[32:])
+            sampler = None
+            if balance and part == "train":
+                sampler = torch.utils.data.WeightedRandomSampler(kinds + 1.0, len(kinds))
+            shuffle = part == "train" and sampler is None
+            loaders[part] = DataLoader(TensorDataset(rows, kinds), batch_size=8, shuffle=shuffle, sampler={sampler})
+        return loaders
+
+    torch.manual_seed(0)
+    loaders = make_loaders(balance={balance})
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        loss, accuracy = one_pass(model, loaders["train"], optimizer)
+        print("trained", epoch, f"{{loss:.5f}} {{accuracy:.5f}}")
+        loss, accuracy = one_pass(model, loaders["val"])
+        print("judged", epoch, f"{{loss:.5f}} {{accuracy:.5f}}")
+    """
+SCRIPTS["a dict of loaders goes through one function for both, under a bar with a name"] = Script(
+    _BOTH.format(bar="bar", sampler="None", balance=False), same=("judged", "trained")
+)
+SCRIPTS["a dict of loaders goes through one function for both, under a bar that takes its name"] = Script(
+    _BOTH.format(bar="loader", sampler="None", balance=False), same=("judged", "trained")
+)
+SCRIPTS["a dict of loaders goes through one function for both, of which training may be balanced"] = Script(
+    _BOTH.format(bar="bar", sampler="sampler", balance=False), same=("judged", "trained")
+)
+SCRIPTS["a dict of loaders goes through one function for both, of which training is balanced"] = Script(
+    _BOTH.format(bar="bar", sampler="sampler", balance=True), same=("judged", "trained")
+)

@@ -3144,3 +3144,48 @@ SCRIPTS["a data class that makes what it trains once its fields are set"] = Scri
     """,
     same=("total",),
 )
+SCRIPTS["settings of hydra are asked by methods"] = Script(
+    """
+    import hydra
+    from omegaconf import DictConfig
+
+
+    class Trainer:
+        def __init__(self, config: DictConfig):
+            self.config = config
+
+        def prepare(self):
+            self.model = nn.Linear(8, 2)
+            kind = self.config.train.get("optimizer", "Adam").lower()
+            rate = self.config.train.get("rate", 0.1)
+            if kind == "sgd":
+                self.optimizer = torch.optim.SGD(self.model.parameters(), lr=rate)
+            elif kind == "adam":
+                self.optimizer = torch.optim.Adam(self.model.parameters(), lr=rate)
+            else:
+                raise ValueError(kind)
+
+        def train(self):
+            loader = DataLoader(TensorDataset(x, y), batch_size=self.config.train.batch_size, shuffle=True)
+            for epoch in range(self.config.train.epochs):
+                for rows, kinds in loader:
+                    self.optimizer.zero_grad()
+                    F.cross_entropy(self.model(rows), kinds).backward()
+                    self.optimizer.step()
+
+
+    @hydra.main(version_base=None, config_path="conf", config_name="config")
+    def main(cfg: DictConfig) -> None:
+        trainer = Trainer(cfg)
+        trainer.prepare()
+        trainer.train()
+
+
+    if __name__ == "__main__":
+        main()
+""",
+    files={
+        "conf/config.yaml": "defaults:\n  - _self_\n  - override hydra/job_logging: none\n"
+        "train: {batch_size: 8, optimizer: SGD, epochs: 3}\nhydra:\n  output_subdir: null\n  run:\n    dir: .\n",
+    },
+)

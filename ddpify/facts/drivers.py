@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _DECORATORS = ("hydra.", "click.", "typer.", "asyncclick.", "rich_click.", "draccus.", "pyrallis.", "argh.", "clize.")
 _GROUPS = frozenset(("click.Group", "typer.Typer", "argh.ArghParser", "cyclopts.App"))
-_SETTINGS = "settings"
+_SETTINGS = "omegaconf.settings"  # read from files and the command line, which all ranks share
 
 
 def adopt(run: Interpreter, decorator: Value, value: Value) -> None:

@@ -495,22 +495,23 @@ def _loop_in_turn(context: Context, loop: TrainingLoop) -> ast.AST | None:
     return loop.batch.node if several and any(test in within for test, _ in loop.backward.tests) else None
 
 
-def sampler_name(context: Context, loaders: frozenset[New]) -> str:
-    """The class of the samplers that training loaders have after the conversion; empty where they differ."""
-    names: set[str] = set()
+def sampler_kinds(context: Context, loaders: frozenset[New]) -> sampler.Kinds | None:
+    """The classes of the samplers that training loaders have after the conversion; None where a loader has none of its own."""
+    names, needs = set[str](), set[str]()
     for loader in loaders:
         expression = argument(loader.node, 3, "sampler") if isinstance(loader.node, ast.Call) else None
         if epoch_of(context, loader) != "sampler":
-            return ""
+            return None
         if sharded(context, loader):
             names |= {"DistributedSampler" if o.cls is None else o.cls.node.name for o in samplers(context, loader)}
         elif expression is None or all(isinstance(o, Lit) for o in context.facts.after.value(expression).objs):
             names.add("DistributedSampler")
         else:
             chosen = sampler.arms(context, expression)
-            names |= {context.names[sampler.key(context, arm.samplers)] for arm in chosen if arm.draws}
+            needs |= {sampler.key(context, arm.samplers) for arm in chosen if arm.draws}
             names |= {"DistributedSampler" for arm in chosen if arm.may_be_none or arm.shares}
-    return names.pop() if len(names) == 1 else ""
+    names |= {context.names[piece] for piece in needs}
+    return sampler.Kinds(tuple(sorted(names)), tuple(sorted(needs))) if names else None
 
 
 def epoch_of(context: Context, loader: New) -> str:

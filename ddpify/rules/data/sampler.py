@@ -30,6 +30,24 @@ IN_THREADS = frozenset(("threading.Thread", "prefetch_generator.BackgroundGenera
 
 
 @dataclass(frozen=True)
+class Kinds:
+    """The classes of the samplers that training loaders have after the conversion, and what the runtime block needs to name them."""
+
+    names: tuple[str, ...]
+    needs: tuple[str, ...] = ()
+
+    @property
+    def imports(self) -> tuple[str, ...]:
+        """The import that one of the classes takes."""
+        return (SAMPLER_IMPORT,) if "DistributedSampler" in self.names else ()
+
+    def test(self, loader: str) -> str:
+        """The head of what is done where a loader has such a sampler."""
+        text = ", ".join(self.names)
+        return f"if isinstance({loader}.sampler, {text if len(self.names) == 1 else f'({text})'})"
+
+
+@dataclass(frozen=True)
 class Arm:
     """One of the expressions that a sampler is chosen from: it may be none, give each rank its share, or draw for all of them."""
 

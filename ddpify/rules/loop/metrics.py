@@ -27,7 +27,8 @@ from ddpify.facts.writes import Batches
 from ddpify.records import replace
 from ddpify.rules.base import Alternative, Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
-from ddpify.rules.data.loader import epoch_of, sampler_name, samplers
+from ddpify.rules.data.loader import epoch_of, sampler_kinds, samplers
+from ddpify.rules.data.sampler import Kinds
 from ddpify.rules.loop import by_batch as by_batches
 from ddpify.rules.loop import unknown
 from ddpify.rules.loop.counted_elsewhere import counted_elsewhere, keys
@@ -512,7 +513,7 @@ def _reduce(context: Context, loop: Batches) -> Iterator[Change | Finding]:
     """Reduce what is live after one loop, where it differs between ranks."""
     over = _over(context, loop)
     evaluates = bool(over & context.sharded_loaders) and not over <= context.sharded_loaders  # of which every rank reads all
-    sampler = sampler_name(context, over & frozenset(context.facts.loaders)) if evaluates else ""
+    kinds = sampler_kinds(context, over & frozenset(context.facts.loaders)) if evaluates else None
     loader = loader_of(context, loop)
     reductions: list[Reduction] = []
     for live, reduction in _reductions(context, loop):
@@ -521,7 +522,7 @@ def _reduce(context: Context, loop: Batches) -> Iterator[Change | Finding]:
             yield context.manual(CODE, within, why, f"combine {live.name} alone, and compute with what is of all ranks")
             continue
         known = not reduction.note and not reduction.problem
-        if evaluates and known and not (loader and sampler and (not reduction.edits or live.value.scale == "mean")):
+        if evaluates and known and not (loader and kinds and (not reduction.edits or live.value.scale == "mean")):
             reduction.problem = (
                 f"`{live.name}` is of this rank's part of the data in training, and of all of it in evaluation, in the same loop"
             )
@@ -535,7 +536,7 @@ def _reduce(context: Context, loop: Batches) -> Iterator[Change | Finding]:
             reduction.replicates = reduction.replicates or [(loop, live.target)]
             reduction.alternatives = _alternatives(context, live) if reduction.doubt else ()
             reductions.append(reduction)
-    yield from _after_loop(context, loop, reductions, loader, sampler)
+    yield from _after_loop(context, loop, reductions, loader, kinds)
 
 
 def _over(context: Context, loop: Batches) -> frozenset[New]:
@@ -562,21 +563,22 @@ def _alternatives(context: Context, live: LiveOut) -> tuple[Alternative, ...]:
     return unknown.alternatives(*((word, functions or lines) for word in ("mean", "sum", "shard")))
 
 
-def _after_loop(context: Context, loop: Batches, reductions: list[Reduction], loader: str, sampler: str) -> Iterator[Change]:
-    """One change for all reductions that are proven, and one for each that is not; with a `sampler`, only where the loader has one."""
-    header = [f"if isinstance({loader}.sampler, {sampler}):  # in evaluation, each process sees all of the data"] if sampler else []
-    imports = ("from torch.utils.data.distributed import DistributedSampler",) if sampler == "DistributedSampler" else ()
+def _after_loop(context: Context, loop: Batches, reductions: list[Reduction], loader: str, kinds: Kinds | None) -> Iterator[Change]:
+    """One change for all reductions that are proven, and one for each that is not; with `kinds`, only where the sampler is of these."""
+    header = [f"{kinds.test(loader)}:  # in evaluation, each process sees all of the data"] if kinds else []
+    imports = kinds.imports if kinds else ()
     why = "each rank counted only its part of the data: summed over ranks, the numbers are those of the whole data set"
     groups = [(Safety.SAFE, why, [r for r in reductions if not r.doubt])]
     groups += [(Safety.REVIEW, r.doubt, [r]) for r in reductions if r.doubt]
     for level, reason, group in groups:
         edits = list({(e.node, e.template) if isinstance(e, Replace) else e: e for r in group for e in r.edits}.values())
-        lines = [textwrap.indent(line, "    ") if sampler else line for r in group for line in r.lines]
+        lines = [textwrap.indent(line, "    ") if kinds else line for r in group for line in r.lines]
         edits += [InsertAfter(loop, "\n".join(header + lines))] if lines else []
         if edits:
             where = (CODE, reason, context.tree.shown, loop)
             alternatives = tuple(a for r in group for a in r.alternatives)
-            needs, replicates = sorted({n for r in group for n in r.needs}), [pair for r in group for pair in r.replicates]
+            named = kinds.needs if kinds and lines else ()
+            needs, replicates = sorted({n for r in group for n in r.needs}.union(named)), [pair for r in group for pair in r.replicates]
             made = Change(*where, tuple(edits), imports if lines else (), level, needs=tuple(needs), replicates=tuple(replicates))
             yield replace(made, alternatives=alternatives)
 

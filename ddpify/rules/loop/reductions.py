@@ -10,7 +10,7 @@ from ddpify.facts import library
 from ddpify.facts.effects import is_bar
 from ddpify.facts.library import DICTS
 from ddpify.facts.model import New, Tup, Value, just
-from ddpify.facts.tree import inside, walk
+from ddpify.facts.tree import inside, names_in, walk
 from ddpify.facts.writes import Batches, Write, writes
 from ddpify.placement.lattice import PerRank, Unknown
 from ddpify.placement.shape import EXTREMES
@@ -46,7 +46,7 @@ def _loader_in(context: Context, over: ast.expr) -> str:
             reaching = run.definitions.reaching(part).definitions if isinstance(part, ast.Name) and run.feeds(run.value(part)) else []
             last = reaching[0] if len(reaching) == 1 else None
             bar = assigned(context.facts.tree_of(over), last) if isinstance(last, ast.expr) else None  # bar = tqdm(loader)
-            if bar is not None and (loader := _loader_in(context, bar)):
+            if bar is not None and not names_in(part) & names_in(bar) and (loader := _loader_in(context, bar)):
                 return loader
     return ""
 

@@ -26,7 +26,8 @@ from ddpify.facts.tree import names_in, same, structure, walk
 from ddpify.records import dataclass, replace
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof
 from ddpify.rules.context import Context
-from ddpify.rules.data.loader import epoch_of, keeps_order, refused, sampler_name, samplers, sharded
+from ddpify.rules.data.loader import epoch_of, keeps_order, refused, sampler_kinds, samplers, sharded
+from ddpify.rules.data.sampler import Kinds
 from ddpify.rules.loop.fresh import assigned
 from ddpify.rules.loop.last_batch import given_as, given_to
 
@@ -168,11 +169,11 @@ _AGAIN = "loader.sampler.set_epoch(n) with a new n each time the loader starts a
 class _Text:
     """How the script names a loader at a place, and others that its call has made too, `beside` it.
 
-    `guard` and `loop` are heads that the line about it stands under.
+    The line about it stands under the head of a `loop`, and under a test of its sampler where only some loaders have one of these `kinds`.
     """
 
     code: str
-    guard: str = ""
+    kinds: Kinds | None = None
     loop: str = ""
     beside: tuple[str, ...] = ()
 
@@ -207,11 +208,11 @@ class _Feed:
         """The line before `place` that sets the epoch; without a number of it, the sampler's own is moved on by one."""
         samplers = [f"{code}.{epoch_of(self.context, self.loader)}" for code in (text.code, *text.beside)]
         line = "\n".join(f"{sampler}.set_epoch({epoch or f'{sampler}.epoch + 1'})" for sampler in samplers)
-        for header in (text.guard, text.loop):
+        for header in (text.kinds.test(text.code) if text.kinds else "", text.loop):
             line = f"{header}:\n{textwrap.indent(line, '    ')}" if header else line
         imports: tuple[str, ...] = ("import torch",) if needs else ()
-        if "DistributedSampler" in text.guard:
-            imports += ("from torch.utils.data.distributed import DistributedSampler",)
+        if text.kinds:
+            imports, needs = (*imports, *text.kinds.imports), (*needs, *text.kinds.needs)
         shown, edits = self.context.tree.shown, (InsertBefore(place, line),)
         return Change(CODE, why, shown, place, edits, imports, discharges=(self.obligation,), needs=needs)
 
@@ -288,10 +289,10 @@ def _starts_once(context: Context, loader: New, calls: list[Call]) -> bool:
 def _checked_text(context: Context, node: ast.expr, loader: New) -> _Text | None:
     """The text of a loader, asked for its sampler first where scripts that are not converted draw their batches there, too."""
     text, facts = _loader_text(context, node, loader), context.facts
-    if text is None or text.guard or facts.in_main(node) or not facts.project.is_shared(facts.tree_of(node).name):
+    if text is None or text.kinds or facts.in_main(node) or not facts.project.is_shared(facts.tree_of(node).name):
         return text
-    kind = sampler_name(context, frozenset((loader,)))
-    return _Text(text.code, f"if isinstance({text.code}.sampler, {kind})", text.loop) if kind else None
+    kinds = sampler_kinds(context, frozenset((loader,)))
+    return _Text(text.code, kinds, text.loop) if kinds else None
 
 
 def _gone_through(context: Context, loader: New) -> Iterator[tuple[ast.AST, ast.expr]]:
@@ -409,7 +410,7 @@ def _place(feed: _Feed, loop: ast.For | ast.AsyncFor) -> tuple[ast.stmt, _Text] 
     if not context.facts.in_main(loop):  # a module runs the batches, and the script the epochs
         places = sorted(places, key=lambda p: not (context.facts.in_main(p) and _epoch(feed, p)))
     for place in places:
-        text = _loader_text(context, loop.iter, loader) if place is loop else None
+        text = _loader_text(context, loop.iter, loader) or _given_text(context, loop, loader) if place is loop else None
         text = text or _name(context, place, loader)
         if text is None:
             continue
@@ -438,6 +439,18 @@ def _handed_ahead(context: Context, loop: ast.For | ast.AsyncFor, loader: New) -
         if any(structure(a) in taken or not _waits(context, call) for call, a in given):
             return statement
         read |= {structure(n) for n in walk(statement.value) if isinstance(n, (ast.Name, ast.Attribute))}
+    return None
+
+
+def _given_text(context: Context, loop: ast.For | ast.AsyncFor, loader: New) -> _Text | None:
+    """The loader that a name in a loop's head stands for, as the script writes it in the block before: `bar = tqdm(loader)`."""
+    block, bound = context.tree.block(loop), set[str]()
+    for statement in reversed(block[: block.index(loop)]):
+        stored = {n.id for n in walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        if stored & names_in(loop.iter):
+            given = statement.value if isinstance(statement, ast.Assign) and not bound & names_in(statement) else None
+            return _loader_text(context, given, loader) if given is not None else None
+        bound |= stored
     return None
 
 
@@ -532,10 +545,8 @@ def _text_of_one(context: Context, part: ast.Name | ast.Attribute | ast.Subscrip
         entries = (pair for holder in run.value(part.value).instances() for pair in run.of(holder).items())
         keys = [name for name, value in entries if not name.startswith("[") and value.instances() == {loader}]
         return _Text(f"{context.source(part.value)}[{context.quoted(keys[0])}]") if keys else None
-    kind = sampler_name(context, frozenset((loader,)))
-    if not kind or part not in context.tree.parent:
-        return None
-    return _Text(code, f"if isinstance({code}.sampler, {kind})", _comprehended(context, part))
+    kinds = sampler_kinds(context, frozenset((loader,)))
+    return _Text(code, kinds, _comprehended(context, part)) if kinds and part in context.tree.parent else None
 
 
 def _comprehended(context: Context, part: ast.expr) -> str:

@@ -125,7 +125,7 @@ EXAMPLES: tuple[Example, ...] = (
     ),
 )  # fmt: skip
 _FILES = 200
-_READ_FROM = ("yaml.", "json.", "omegaconf.", "toml", "configparser.", "settings", *library.ATTRIBUTE_DICTS, "types.SimpleNamespace")
+_READ_FROM = ("yaml.", "json.", "omegaconf.", "toml", "configparser.", *library.ATTRIBUTE_DICTS, "types.SimpleNamespace")
 _WHY = "each rank computes on the GPU of its local rank, or on the CPU where there is no GPU"
 _CHOSEN = "the set-up has chosen this rank's device"
 
