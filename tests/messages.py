@@ -1797,6 +1797,7 @@ EXAMPLES: dict[str, Shown] = {**PRECISION, **PROCESSES, **COMMENTS, **DATA, **OU
 
 # the scripts of the tables that show further messages
 FROM_TABLES = (
+    "targets kept for each sample, chosen by numbers that torch counts",
     "a first batch that is drawn before a split and the loop",
     "sequences that are unpacked in a network, and added up",
     "experts whose loads are balanced, by an entropy of the average",

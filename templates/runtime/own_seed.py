@@ -1,3 +1,3 @@
-def own_seed(made=itertools.count()):
-    """A seed for each sampler, in the order in which all ranks make them: with one seed, those side by side would draw the same orders."""
+def own_seed(made=itertools.count(step=1_000_000)):
+    """A seed for each sampler, in the order in which all ranks make them: with one seed, several would draw the same orders."""
     return next(made)

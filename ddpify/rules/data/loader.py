@@ -67,6 +67,14 @@ EXAMPLES: tuple[Example, ...] = (
         frame="end",
     ),
     Example(
+        "rows that are chosen again in each round",
+        "for turn in range(3):\n"
+        "    chosen = images[turn * 8 : turn * 8 + 8]\n"
+        "    for row in chosen:\n"
+        "        shape = row.shape\n",
+        frame="end",
+    ),
+    Example(
         "loaders that are only evaluated, side by side",
         "first, second = [DataLoader(test_set, batch_size=100, shuffle=True) for _ in range(2)]\n"
         "for (x, y), _ in zip(first, second):\n"
@@ -302,6 +310,21 @@ EXAMPLES: tuple[Example, ...] = (
         "    optimizer.step()\n",
         "def make(data):\n"
         "    return DataLoader(data, batch_size=per_rank(32), sampler=DistributedSampler(data, seed=own_seed()))\n",
+    ),
+    Example(
+        "a loader that is made again in each round of one training",
+        "for turn in range(3):\n"
+        "    part = DataLoader(train_set, batch_size=16, shuffle=True)\n"
+        "    for epoch in range(4):\n"
+        "        for x, y in part:\n"
+        "            update(x, y)\n",
+        "for turn in range(3):\n"
+        "    part = DataLoader(train_set, batch_size=per_rank(16), sampler=DistributedSampler(train_set, seed=own_seed()))\n"
+        "    for epoch in range(4):\n"
+        "        part.sampler.set_epoch(epoch)\n"
+        "        for x, y in part:\n"
+        "            update(x, y)\n",
+        frame="loop",
     ),
     Example(
         "options in a dictionary",

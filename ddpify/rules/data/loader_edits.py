@@ -13,6 +13,7 @@ from ddpify.rules.base import Change, Finding
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import batch_sampler, download, loader_factory, sampler, stream
 from ddpify.rules.data.loader_call import JOINED, POSITIONS, LoaderCall, seeds
+from ddpify.rules.data.remade import made_in_rounds
 
 # What a loader of timm may be given that its own sampler does not serve, or that joins the samples of a batch.
 _NOT_SHARED = frozenset(
@@ -130,10 +131,10 @@ def _distributed(site: LoaderCall, name: str, shuffles: bool) -> str:
 
 
 def _seed_needs(site: LoaderCall) -> tuple[str, ...]:
-    """What seeds need where one call makes loaders that shuffle, and train side by side."""
+    """What seeds need where one call makes loaders that shuffle, and train side by side or one after the other in one training."""
     mine = site.loaders
     beside = any(len(mine & loop.loaders) > 1 for loop in site.context.facts.loops)
-    beside |= any(loader_factory.several(site.context, loader, site.node) for loader in mine)
+    beside |= any(loader_factory.several(site.context, loader, site.node) or made_in_rounds(site.context, loader) for loader in mine)
     return ("own_seed",) if beside and not _in_order(site, site.node) else ()
 
 

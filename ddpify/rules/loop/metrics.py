@@ -565,7 +565,7 @@ def _alternatives(context: Context, live: LiveOut) -> tuple[Alternative, ...]:
 
 def _after_loop(context: Context, loop: Batches, reductions: list[Reduction], loader: str, kinds: Kinds | None) -> Iterator[Change]:
     """One change for all reductions that are proven, and one for each that is not; with `kinds`, only where the sampler is of these."""
-    header = [f"{kinds.test(loader)}:  # in evaluation, each process sees all of the data"] if kinds else []
+    header = [kinds.test(loader) + ":" + "  # in evaluation, each process sees all of the data"] if kinds else []
     imports = kinds.imports if kinds else ()
     why = "each rank counted only its part of the data: summed over ranks, the numbers are those of the whole data set"
     groups = [(Safety.SAFE, why, [r for r in reductions if not r.doubt])]

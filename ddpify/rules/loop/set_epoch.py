@@ -3,8 +3,7 @@
 What it does: `loader.sampler.set_epoch(epoch)` before the loop over a training loader, or `loader.batch_sampler.set_epoch(epoch)` where
     batches are drawn; where the script has no epoch number there, the sampler's own is incremented. A loader whose batches are drawn by
     hand moves on before each `iter(loader)`, wherever that stands: in a prefetcher's class, too. A loader made in the head of a loop is
-    given a name first. One that is made anew for each epoch, where no number of the epoch is in reach, or for each round of several
-    epochs, takes a number that rank 0 draws.
+    given a name first. One that is made anew for each epoch, where no number of the epoch is in reach, takes a number that rank 0 draws.
 Why: without it every epoch has the same order.
 Safety: safe; MANUAL where a loader that is made in the head of a loop is out of reach of the number of the epoch.
 References: https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.distributed.DistributedSampler
@@ -20,13 +19,14 @@ from ddpify.edits import FreshName, InsertBefore, Replace
 from ddpify.facts import batch_source, library
 from ddpify.facts.collect import TrainingLoop, batches_of
 from ddpify.facts.interpret.loops import spelled_out
-from ddpify.facts.model import Call, Like, Lit, Loop, New, ordered
+from ddpify.facts.model import Call, Like, Lit, New, ordered
 from ddpify.facts.runs import Run
 from ddpify.facts.tree import names_in, same, structure, walk
 from ddpify.records import dataclass, replace
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof
 from ddpify.rules.context import Context
 from ddpify.rules.data.loader import epoch_of, keeps_order, refused, sampler_kinds, samplers, sharded
+from ddpify.rules.data.remade import trains_anew
 from ddpify.rules.data.sampler import Kinds
 from ddpify.rules.loop.fresh import assigned
 from ddpify.rules.loop.last_batch import given_as, given_to
@@ -84,14 +84,6 @@ EXAMPLES: tuple[Example, ...] = (
         frame="end",
     ),
     Example(
-        "rows that are chosen again in each round",
-        "for turn in range(3):\n"
-        "    chosen = images[turn * 8 : turn * 8 + 8]\n"
-        "    for row in chosen:\n"
-        "        shape = row.shape\n",
-        frame="end",
-    ),
-    Example(
         "an epoch in reach",
         "for x, y in loader:\n"
         "    update(x, y)\n",
@@ -131,21 +123,6 @@ EXAMPLES: tuple[Example, ...] = (
         "        feed = iter(loader)\n"
         "        x, y = next(feed)\n"
         "    update(x, y)\n",
-        frame="loop",
-    ),
-    Example(
-        "a loader that is made again in each round of one training",
-        "for turn in range(3):\n"
-        "    part = DataLoader(train_set, batch_size=16, shuffle=True)\n"
-        "    for epoch in range(4):\n"
-        "        for x, y in part:\n"
-        "            update(x, y)\n",
-        "for turn in range(3):\n"
-        "    part = DataLoader(train_set, batch_size=per_rank(16), sampler=DistributedSampler(train_set))\n"
-        "    for epoch in range(4):\n"
-        "        part.sampler.set_epoch(int(from_rank_zero(torch.randint(2**31, ()))))\n"
-        "        for x, y in part:\n"
-        "            update(x, y)\n",
         frame="loop",
     ),
     Example(
@@ -326,23 +303,14 @@ def _counts(context: Context, node: ast.Call) -> bool:
 
 
 def _remade(feed: _Feed, starts: int = 0) -> bool:
-    """Whether a loader is made again in a loop around its batches, or for each of its `starts`: its sampler's epoch starts again, too."""
-    batch = feed.training.batch.node if feed.training.batch is not None and starts != 1 else None
-    return bool(_remaking(feed) - {batch})
-
-
-def _remaking(feed: _Feed) -> set[ast.AST]:
-    """The loops around a training that make its loader again in each pass, and go on with the same models."""
-    context, around = feed.context, {loop.node for loop in feed.training.backward.loops}
-    made = (loop for call in context.facts.after.calls(feed.loader.node) for loop in call.loops)
-    return {loop.node for loop in made if loop.node in around and not _trains_anew(context, loop)}
-
-
-def _trains_anew(context: Context, loop: Loop) -> bool:
-    """Whether each pass of a loop is a training of its own, of models that are made in it, and no copies: no epoch of another one."""
-    run, models = context.facts.after, context.facts.models
-    made = [[c for o in model.objs if isinstance(o, New) for c in run.calls(o.node) if o.path not in library.COPIES] for model in models]
-    return bool(made) and all(calls and all(any(each.node is loop.node for each in c.loops) for c in calls) for calls in made)
+    """Whether a loader is made again in each epoch, or for each of its `starts`: then its sampler's epoch starts again, too."""
+    training, context = feed.training, feed.context
+    around = {loop.node for loop in (training.epoch, training.batch if starts == 1 else None) if loop is not None}
+    return any(
+        loop.node in around and not trains_anew(context, loop)
+        for call in context.facts.after.calls(feed.loader.node)
+        for loop in call.loops
+    )
 
 
 def _loop_over(run: Run, training: TrainingLoop, loader: New) -> ast.For | ast.AsyncFor | None:
@@ -387,7 +355,7 @@ def _advanced(feed: _Feed, loop: ast.For | ast.AsyncFor, placed: set[tuple[ast.A
     if located is None:
         return _unnamed(feed, loop, placed)
     place, text = located
-    epoch, needs = _epoch(feed, place), tuple[str, ...]()
+    epoch, needs = _epoch(context, feed.training, place), tuple[str, ...]()
     if (place, text.code) in placed:
         return feed.proof
     if not epoch and _remade(feed):
@@ -399,7 +367,7 @@ def _advanced(feed: _Feed, loop: ast.For | ast.AsyncFor, placed: set[tuple[ast.A
 
 
 def _drawn(context: Context) -> tuple[str, tuple[str, ...]]:
-    """The epoch of a sampler that is made anew, where no number goes on from one to the next: rank 0 draws one."""
+    """The epoch of a sampler that is made for each epoch, by what knows no number of the epoch: rank 0 draws one."""
     return f"int({context.names['from_rank_zero']}(torch.randint(2**31, ())))", ("from_rank_zero",)
 
 
@@ -408,7 +376,7 @@ def _place(feed: _Feed, loop: ast.For | ast.AsyncFor) -> tuple[ast.stmt, _Text] 
     context, loader = feed.context, feed.loader
     places = [context.tree.statement(n) for n in (loop, *reversed(feed.training.backward.stack)) if context.facts.is_edited(n)]
     if not context.facts.in_main(loop):  # a module runs the batches, and the script the epochs
-        places = sorted(places, key=lambda p: not (context.facts.in_main(p) and _epoch(feed, p)))
+        places = sorted(places, key=lambda p: not (context.facts.in_main(p) and _epoch(context, feed.training, p)))
     for place in places:
         text = _loader_text(context, loop.iter, loader) or _given_text(context, loop, loader) if place is loop else None
         text = text or _name(context, place, loader)
@@ -478,7 +446,7 @@ def _unnamed(feed: _Feed, loop: ast.For | ast.AsyncFor, placed: set[tuple[ast.AS
 def _named(feed: _Feed, place: ast.stmt, made: ast.AST) -> Change | None:
     """The loader gets a name before the statement that it is made in; None where its order is not drawn."""
     context = feed.context
-    epoch, needs = _epoch(feed, place), tuple[str, ...]()
+    epoch, needs = _epoch(context, feed.training, place), tuple[str, ...]()
     if not isinstance(made, ast.expr) or (not epoch and keeps_order(context, feed.loader)):
         return None
     if not epoch:
@@ -572,13 +540,10 @@ def _outside(context: Context, place: ast.stmt) -> ast.stmt:
     return place
 
 
-def _epoch(feed: _Feed, place: ast.stmt) -> str:
-    """A name in reach at `place` that holds the number of the epoch; empty where there is none.
-
-    A loop around its own must not make the loader again: the numbers would begin at zero again, and with them the same orders.
-    """
-    context, run = feed.context, feed.context.facts.after
-    outer = [loop.node for loop in feed.training.backward.loops if loop.node is not place]
+def _epoch(context: Context, training: TrainingLoop, place: ast.stmt) -> str:
+    """A name in reach at `place` that holds the number of the epoch; empty where there is none."""
+    run = context.facts.after
+    outer = [loop.node for loop in training.backward.loops if loop.node is not place]
     function = context.tree.function(place)
     inside = set(context.tree.ancestors(place))
     names: list[tuple[int, str]] = []
@@ -593,8 +558,7 @@ def _epoch(feed: _Feed, place: ast.stmt) -> str:
         loops = [n for n in value.of_kind("index") if n in outer]
         if loops and all(_may_count(context, g) for g in given):
             names.append((max(outer.index(n) for n in loops), name))
-    at, name = max(names, default=(0, ""))
-    return "" if _remaking(feed).intersection(outer[:at]) else name
+    return max(names)[1] if names else ""
 
 
 def _may_count(context: Context, node: ast.expr | None, depth: int = 0) -> bool:
