@@ -1046,3 +1046,26 @@ SCRIPTS["numbers of workers that one generator seeds for a training and an evalu
     same=("touched", "held"),
     apart=("trajectory", "values"),
 )
+SCRIPTS["a network that each of several runs makes only to store it"] = Script(
+    """
+    class Net(nn.Module):
+        def __init__(self, kinds=2):
+            super().__init__()
+            self.fc = nn.Linear(8, kinds)
+
+        def forward(self, rows):
+            return self.fc(rows)
+
+    for run in range(2):
+        torch.save(Net(kinds=3).state_dict(), "start.pt")
+        net = Net()
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+                loss = F.cross_entropy(net(rows), kinds)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        print("run", run)
+    """
+)

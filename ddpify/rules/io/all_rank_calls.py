@@ -15,6 +15,7 @@ from ddpify.facts.tree import arguments, calls_in, children, last_name, walk
 from ddpify.records import dataclass
 from ddpify.rules.context import Context
 from ddpify.rules.io.stored_losses import stored_numbers
+from ddpify.rules.process.drawn_weights import made_together
 
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _CHOOSING = (ast.IfExp, ast.BoolOp, ast.Compare)
@@ -83,7 +84,7 @@ class Required:
 
     def _is_collective(self, node: ast.Call) -> bool:
         """Whether a call must be made by all ranks."""
-        if node in self.context.collective_call_sites:
+        if node in self.context.collective_call_sites or node in self.context.once(made_together):
             return True
         lazy = [a for a in arguments(node) if isinstance(a, ast.GeneratorExp)]
         if any(self.parts(a) for a in lazy):  # the call runs it

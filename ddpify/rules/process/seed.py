@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 
 from ddpify.edits import InsertBefore, Replace
 from ddpify.facts import batch_source, library
-from ddpify.facts.model import NOTHING, Call, New, Obj, Part
-from ddpify.facts.tree import inside, is_main, is_main_test
+from ddpify.facts.model import Call, New
+from ddpify.facts.tree import inside, is_main
 from ddpify.records import dataclass
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
@@ -27,6 +27,20 @@ from ddpify.rules.data import draws
 from ddpify.rules.data.loader import keeps_order
 from ddpify.rules.loop.branches import has_own_test
 from ddpify.rules.process import set_order
+from ddpify.rules.process.drawn_weights import (
+    OTHER_SEEDS,
+    SEEDS,
+    drawn_again,
+    drawn_and_read,
+    given_seeds,
+    in_a_buffer,
+    inside_module,
+    is_in,
+    loops_of_runs,
+    random_network,
+    seeded,
+    seeded_apart,
+)
 
 CODE = "DDP103"
 TITLE = "seed the random numbers of each rank"
@@ -163,7 +177,6 @@ _DRAWS = tuple(
         sklearn.utils.shuffle torch.rand torch.randn torch.randint torch.normal torch.bernoulli torch.multinomial
     """.split()
 )
-_READ = frozenset("clone detach norm sum mean std var abs pow square max min stack cat item tolist numpy".split())  # of weights
 _RESTORES = {
     "torch.set_rng_state": "torch",
     "torch.random.set_rng_state": "torch",
@@ -172,7 +185,6 @@ _RESTORES = {
     "numpy.random.set_state": "numpy",
     "random.setstate": "random",
 }
-_SEEDS = {"torch": "torch.manual_seed", "numpy": "numpy.random.seed", "random": "random.seed", "sklearn": "numpy.random.seed"}
 
 
 _OTHER_ORDER = (
@@ -180,7 +192,6 @@ _OTHER_ORDER = (
     "draw it from a torch.Generator of its own that has the same seed on all ranks",
 )
 _SAME_BATCH = "all ranks draw the same first batch here, since what is drawn after it must be alike on them: they train on the same samples"
-_OTHER_SEEDS = frozenset(("torch.cuda.manual_seed", "torch.cuda.manual_seed_all"))
 _SEEDED_BY_SYSTEM = frozenset(
     "numpy.random.default_rng numpy.random.RandomState random.Random random.SystemRandom numpy.random.seed random.seed torch.seed".split()
 )
@@ -194,12 +205,12 @@ def unseeded(context: Context) -> list[tuple[Call, str]]:
     trains = [call for call in run.trace.calls if any(loop.node in training for loop in call.loops)]
     early = [call for call in run.trace.calls if call.order <= first and not any(loop.node in training for loop in call.loops)]
     out = [(call, root) for call in early for root in dict.fromkeys(_drawn_from(call)) if _is_unseeded(context, call, root)]
-    out += [(call, "torch") for call in early if _drawn_and_read(context, call)][:1]
+    out += [(call, "torch") for call in early if drawn_and_read(context, call)][:1]
     out += [(call, "torch") for call in _orders(context) if call.order <= first and _is_unseeded(context, call, "torch")]
     feeding = set(context.facts.feeding)
     whole = context.facts.whole_loaders
     trains += [call for call in early if whole or any(v.batches() & feeding for v in call.args)]  # what is computed of the data before
-    drawn = {obj: _random_network(context, obj) for obj in {o for call in trains for o in call.func.objs}}
+    drawn = {obj: random_network(context, obj) for obj in {o for call in trains for o in call.func.objs}}
     return out + [(call, "torch") for call in trains if any(drawn[obj] for obj in call.func.objs)][:1]
 
 
@@ -218,15 +229,15 @@ def _drawn_from(call: Call) -> Iterator[str]:
         root = path.partition(".")[0]
         in_order = "make_" not in path and "shuffle" not in call.keywords
         unordered = root == "sklearn" and in_order and not path.endswith(("train_test_split", "ShuffleSplit", "shuffle"))
-        if root in _SEEDS and path.startswith(_DRAWS) and not path.endswith(library.NO_DRAWS) and not unordered:
+        if root in SEEDS and path.startswith(_DRAWS) and not path.endswith(library.NO_DRAWS) and not unordered:
             yield root
 
 
 def _is_unseeded(context: Context, call: Call, root: str) -> bool:
     """Whether all ranks draw by themselves from a generator that nothing seeds."""
-    if _seeded(context, _SEEDS[root], call) or any(k in call.keywords for k in library.GENERATORS):
+    if seeded(context, SEEDS[root], call) or any(k in call.keywords for k in library.GENERATORS):
         return False
-    if (_inside_module(context, call) and not _in_a_buffer(context, call)) or _is_sent(context, call):
+    if (inside_module(context, call) and not in_a_buffer(context, call)) or _is_sent(context, call):
         return False
     return not any(o.kind == "rank" for _, value in call.tests for o in value.origins)  # drawn by some ranks, for themselves
 
@@ -238,130 +249,19 @@ def _is_sent(context: Context, draw: Call) -> bool:
     return any(draw.node in c.args[0].of_kind("drawn") for c in sent)
 
 
-def _seeded(context: Context, seed: str, draw: Call) -> bool:
-    """Whether a generator has been seeded by the script when something is drawn, whatever it was asked to do."""
-    tests, calls = {node for node, _ in draw.tests}, context.once(_seeding_calls)
-    before = [c for c in calls[seed] if c.order < draw.order and all(node in tests or is_main_test(node) for node, _ in c.tests)]
-    return bool(before) and _apart(context, draw) not in before
-
-
-def _seeding_calls(context: Context) -> dict[str, list[Call]]:
-    """The calls of the function that seeds each generator, and of those that seed all."""
-    run = context.facts.after
-    return {seed: [c for path in (seed, *library.SEEDS_ALL) for c in run.calls_of(path)] for seed in _SEEDS.values()}
-
-
-def _apart(context: Context, draw: Call) -> Call | None:
-    """What seeds torch last before something is drawn, where it gives each rank a seed of its own."""
-    calls = context.once(_seeding_calls)[_SEEDS["torch"]]
-    last = max((c for c in calls if c.order < draw.order), key=lambda c: c.order, default=None)
-    on_some = last is not None and any(value.of_kind("rank") for _, value in last.tests)  # as this rule has it
-    return last if last is not None and not on_some and any(v.of_kind("rank") for v in last.args) else None
-
-
-def _drawn_and_read(context: Context, call: Call, again: bool = False) -> set[New]:
-    """The trained networks whose weights, which each rank drew, a call copies or reads before a wrapper gives all ranks rank 0's."""
-    run = context.facts.after
-    owners: set[Obj] = {o for o in call.func.instances() if run.interpreter.is_network(o)}  # it computes with them
-    if call.method == "load_state_dict" or call.func.paths() & library.COPIES:
-        owners |= {o for v in call.args[:1] for o in (*v.instances(), *v.of_kind("parameters"), *v.of_kind("state"))}
-    if call.method in _READ:
-        weights = {p for v in (call.receiver, *call.args[:1]) for p in run.parameters(v) | v.of_kind("state")}
-        owners |= {o for p in weights if isinstance(p, (New, Part)) for o in run.roots(p)}
-    above = context.facts.tree_of(call.node).parent[call.node] if owners else None
-    sent = isinstance(above, ast.Call) and "torch.distributed.broadcast" in run.value(above.func).paths()
-    if not owners or sent or _inside_module(context, call):  # what a wrapped model holds is broadcast with it
-        return set()
-    trained = (o for o in owners if isinstance(o, New) and run.part_of((o,), context.facts.trained))
-    return {o for o in trained if not _is_broadcast(context, o, call.order) and _has_drawn_weights(context, o, again)}
-
-
-def _random_network(context: Context, obj: object, again: bool = False) -> bool:
-    """Whether a network that is not trained, and so not broadcast by a wrapper, feeds the loss with the weights it was drawn with."""
-    run = context.facts.after
-    if not isinstance(obj, New) or not run.interpreter.is_network(obj) or run.part_of((obj,), context.facts.trained):
-        return False
-    return _has_drawn_weights(context, obj, again)
-
-
-def _has_drawn_weights(context: Context, obj: New, again: bool = False, depth: int = 0) -> bool:
-    """Whether a network may have weights that its rank drew, or is a copy of such a one: nothing seeded, loaded or broadcast them.
-
-    What seeds the first training does not seed one that is made `again` for each of several.
-    """
-    known = context.once(_with_drawn_weights)
-    if (obj, again, depth) not in known:
-        known[obj, again, depth] = _draws_weights(context, obj, again, depth)
-    return known[obj, again, depth]
-
-
-def _with_drawn_weights(context: Context) -> dict[tuple[New, bool, int], bool]:
-    """Whether networks have weights that their rank drew, as far as it was asked."""
-    return {}
-
-
-def _draws_weights(context: Context, obj: New, again: bool, depth: int) -> bool:
-    run = context.facts.after
-    creations = run.calls(obj.node)
-    originals = run.memory.get((obj, library.ORIGINAL), NOTHING).instances() if obj.path in library.COPIES else frozenset()
-    sources = {(o, call.order) for o in originals for call in creations}
-    tests = {node for call in creations for node, _ in call.tests}
-    for call in run.calls_named("load_state_dict"):
-        if obj in call.receiver.objs and all(node in tests for node, _ in call.tests):
-            sources = {(o, call.order) for given in call.args[:1] for o in given.of_kind("state") if isinstance(o, New) and o is not obj}
-            if not sources:
-                return False
-    if sources:
-        apart = (o for o, at in sources if depth < 4 and not _is_broadcast(context, o, at))
-        return any(_has_drawn_weights(context, o, again, depth + 1) for o in apart)
-    known = not again and bool(creations) and all(_seeded(context, _SEEDS["torch"], call) for call in creations)
-    return (obj.cls is not None or obj.path in ("torch.nn.Sequential", "torch.nn.Linear")) and not known
-
-
-def _is_broadcast(context: Context, obj: New, order: int) -> bool:
-    """Whether a network is wrapped at that time, which has given it rank 0's weights."""
-    run = context.facts.after
-    made = max((call.order for call in run.calls(obj.node) if call.order < order), default=-1)
-    for wrapper in context.once(_called_wrappers):
-        wraps = any(made < call.order < order for call in run.calls(wrapper.node))
-        if wraps and run.part_of((obj,), run.attribute(wrapper, "module").objs):
-            return True
-    return obj.path in library.DDPS
-
-
-def _called_wrappers(context: Context) -> frozenset[New]:
-    """The wrappers that are called somewhere."""
-    return frozenset(o for call in context.facts.after.trace.calls for o in call.func.instances() if o.path in library.DDPS)
-
-
-def _in_a_buffer(context: Context, call: Call) -> bool:
-    """Whether what is drawn becomes a buffer, which apex's wrapper does not broadcast."""
-    buffers = [v for c in context.facts.after.calls_named("register_buffer") for v in (*c.args, *c.keywords.values())]
-    return context.apex_ddp and any(call.node in v.of_kind("drawn") for v in buffers)
-
-
-def _inside_module(context: Context, call: Call) -> bool:
-    """Whether a draw happens while a model is built that is trained: its parameters are broadcast at the wrap."""
-    run = context.facts.after
-    instances = [o for above in call.stack for c in run.calls(above) for o in c.result.instances() if run.interpreter.is_module(o)]
-    return run.part_of(instances, context.facts.trained)
-
-
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Agree on the seed, and reseed before the first training loop."""
     run = context.facts.after
     yield from _undisclosed(context)
-    drawn_by_hand = any(o.path == batch_source.DRAW for o in context.facts.feeding)  # what one rank draws, the others must not
     unshared = unseeded(context)
-    if apart := [(call, seed) for call, _ in unshared if (seed := _apart(context, call)) is not None]:
+    if apart := [(call, seed) for call, _ in unshared if (seed := seeded_apart(context, call)) is not None]:
         yield _seeded_apart(context, *apart[0])
-        unshared = [(call, root) for call, root in unshared if _apart(context, call) is None]
+        unshared = [(call, root) for call, root in unshared if seeded_apart(context, call) is None]
     if unshared and not any("agree_on_seed" in c.method for c in run.trace.calls):
         yield _from_rank_zero(context, unshared)
-    paths = _OTHER_SEEDS.union(_SEEDS.values()) if drawn_by_hand else frozenset(_SEEDS.values())
-    seeds = [c for c in run.trace.calls if draws.seed_of(c) is not None and (c.func.paths() & paths or draws.seeds_all(c))]
+    seeds = given_seeds(context)
     restored = [c for c in run.trace.calls if c.func.paths() & _RESTORES.keys() and not _of_a_helper(context, c)]
-    yield from _made_again(context, seeds)
+    yield from _made_again(context)
     yield from set_order.sort_sets(context, CODE)
     if not any(argument.of_kind("rank") for c in seeds for argument in c.args):
         yield from _reseeded(context, seeds, [root for _, root in unshared], restored)
@@ -391,13 +291,13 @@ def _reseeded(context: Context, seeds: list[Call], unshared: list[str], restored
     if not trainings:
         return
     first = trainings[0]
-    again = [c for c in restored if _is_in(c, first.around)]
+    again = [c for c in restored if is_in(c, first.around)]
     if again:
         why = "a random state is restored during training: all ranks draw the same dropout, noise and augmentation from here on"
         fix = f"torch.manual_seed(... + {context.names['rank']})"
         yield context.manual(CODE, again[-1].node, why, fix, level=Safety.REVIEW)
         return
-    asked = [*seeds, *(c for c in context.facts.after.trace.calls if draws.seed_of(c) is not None and c.func.paths() & _OTHER_SEEDS)]
+    asked = [*seeds, *(c for c in context.facts.after.trace.calls if draws.seed_of(c) is not None and c.func.paths() & OTHER_SEEDS)]
     repeated = {c.node: c for c in asked if any(t.runs(c) for t in trainings)}
     for call in repeated.values():
         yield _per_rank(context, call)
@@ -421,7 +321,7 @@ class _Training:
 
     def runs(self, call: Call) -> bool:
         """Whether a call is made while the statement runs."""
-        return _is_in(call, self.around) or not inside(self.node).isdisjoint((call.node, *call.stack))
+        return is_in(call, self.around) or not inside(self.node).isdisjoint((call.node, *call.stack))
 
 
 def _trainings(context: Context) -> list[_Training]:
@@ -475,46 +375,27 @@ def _first_drawn(context: Context, training: _Training) -> tuple[ast.stmt, bool]
     return earlier[first], any(any(_drawn_from(call)) for call in others)
 
 
-def _loops_of_runs(context: Context) -> set[ast.AST]:
-    """The loops that train several times: each pass makes anew what is trained in it."""
-    run = context.facts.after
-    return {loop.node for o in context.facts.trained if isinstance(o, New) for call in run.calls(o.node) for loop in call.loops}
-
-
 def _loops_of_training(context: Context, backward: Call) -> list[ast.AST]:
     """The loops around a backward call, but for those that train several times."""
-    return [loop.node for loop in backward.loops if loop.node not in _loops_of_runs(context)]
+    return [loop.node for loop in backward.loops if loop.node not in loops_of_runs(context)]
 
 
-def _made_again(context: Context, seeds: list[Call]) -> Iterator[Change | Finding]:
+def _made_again(context: Context) -> Iterator[Change | Finding]:
     """Networks that each of several trainings makes, with weights that ranks would draw apart by then and no wrapper gives them."""
-    run, runs = context.facts.after, _loops_of_runs(context)
-    if not runs or any(_is_in(c, runs) for c in seeds):
-        return
     why = "each training draws these weights anew, and ranks draw apart by then: all have those that rank 0 draws"
-    calls = [c for c in run.trace.calls if _is_in(c, runs)]
-    apart = {o for o in {o for c in calls for o in c.func.objs} if _random_network(context, o, again=True)}
-    apart |= {o for c in calls for o in _drawn_and_read(context, c, again=True)}
-    made = {c.node: c for o in apart if isinstance(o, New) for c in run.calls(o.node) if _is_in(c, runs)}
-    for call in sorted(made.values(), key=lambda c: c.order):
-        if not draws.by_rank_zero(context, (*call.stack, call.node)):
-            statement = context.tree.statement(call.node) if context.facts.is_edited(call.node) else None
-            if statement is not None:
-                yield draws.under_rank_zero(context, CODE, why, statement, {"torch"})
-            else:
-                yield context.manual(CODE, call.node, why, "give it a seed that is the same on all ranks")
-
-
-def _is_in(call: Call, loops: Container[ast.AST]) -> bool:
-    """Whether a call runs in one of some loops."""
-    return any(loop.node in loops for loop in call.loops)
+    for call in context.once(drawn_again):
+        statement = context.tree.statement(call.node) if context.facts.is_edited(call.node) else None
+        if statement is not None:
+            yield draws.under_rank_zero(context, CODE, why, statement, {"torch"})
+        else:
+            yield context.manual(CODE, call.node, why, "give it a seed that is the same on all ranks")
 
 
 def _generators(context: Context, seeds: list[Call], unshared: list[str], restored: list[Call]) -> set[str]:
     """The generators in use: those that are seeded, those that nothing seeds and those whose state is taken up, with torch's."""
     imported = {n.name for t in context.facts.trees.values() for n in t.of(ast.alias) if isinstance(t.parent[n], ast.Import)}
     seeded = {path for call in seeds for path in call.func.paths()}
-    used = {root for root, path in _SEEDS.items() if path in seeded} | set(unshared)
+    used = {root for root, path in SEEDS.items() if path in seeded} | set(unshared)
     used |= {_RESTORES[path] for call in restored for path in call.func.paths() if path in _RESTORES}
     used |= {"torch"} if unshared or restored else set()
     used |= {"torch", *({"numpy", "random"} & imported)} if any(map(draws.seeds_all, seeds)) else set()
@@ -581,7 +462,7 @@ def _of_own_seed(context: Context) -> Iterator[Change | Finding]:
     first = min((loop.backward.order for loop in context.facts.loops), default=0)
     done = set[ast.AST]()
     for call in context.facts.after.trace.calls:
-        seed, known = draws.seed_of(call), call.func.paths() & _SEEDED_BY_SYSTEM.union(_SEEDS.values())
+        seed, known = draws.seed_of(call), call.func.paths() & _SEEDED_BY_SYSTEM.union(SEEDS.values())
         if seed is None or call.node in done or call.order > first or not (known or draws.seeds_all(call)):
             continue
         value = context.facts.after.value(seed)
@@ -599,8 +480,8 @@ def _of_own_seed(context: Context) -> Iterator[Change | Finding]:
 
 def _goes_on_by_itself(context: Context, call: Call) -> bool:
     """Whether the generator that all use is seeded anew while training, where each rank draws its own numbers anyway."""
-    of_all = call.func.paths() <= {*_SEEDS.values(), "torch.seed"}
-    return of_all and bool(context.facts.loops) and all(_is_in(call, _loops_of_training(context, t.backward)) for t in context.facts.loops)
+    of_all = call.func.paths() <= {*SEEDS.values(), "torch.seed"}
+    return of_all and bool(context.facts.loops) and all(is_in(call, _loops_of_training(context, t.backward)) for t in context.facts.loops)
 
 
 def _reordered(context: Context) -> Iterator[Change | Finding]:
