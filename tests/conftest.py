@@ -12,6 +12,10 @@ _FIRST = """
 """.split()
 
 
+_OFTEN = 100  # tests from one search for garbage to the next
+_ended: list[int] = []
+
+
 def pytest_configure() -> None:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # hundreds of processes are started: none compiles what another one has
 
@@ -25,8 +29,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
+    _collect()
+    gc.disable()
+
+
+def pytest_runtest_logfinish() -> None:
+    _ended.append(1)
+    if len(_ended) % _OFTEN == 0:
+        _collect()
+
+
+def _collect() -> None:
+    """What is left is kept to the end: thousands of tests and conversions, which need not be looked through again and again."""
     gc.collect()
-    gc.freeze()  # thousands of tests need not be looked through again and again
+    gc.freeze()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

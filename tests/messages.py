@@ -760,8 +760,8 @@ COMMENTS = {
     "a script too large to be followed": whole(
         HEAD
         + SET_UP
-        + "".join(f"\n\ndef f{i}(x, *more):\n    return f{i + 1}(x, {i}, *more) + f{i + 1}(x, -{i}, *more)\n" for i in range(17))
-        + "\n\ndef f17(x, *more):\n    return x * len(more)\n\n\n"
+        + "".join(f"\n\ndef f{i}(x, *more):\n    return f{i + 1}(x, {i}, *more) + f{i + 1}(x, -{i}, *more)\n" for i in range(12))
+        + "\n\ndef f12(x, *more):\n    return x * len(more)\n\n\n"
         + LOOP.replace("model(x)", "model(f0(x))")
     ),
     "code nested too deeply": piece("end", "print(" + "-" * 3000 + "1)\n"),

@@ -11,6 +11,7 @@ import array
 import atexit
 import contextlib
 import ctypes
+import faulthandler
 import fcntl
 import functools
 import gc
@@ -120,7 +121,7 @@ def _server() -> tuple[str, int]:
     folder = tempfile.TemporaryDirectory(prefix="python-")
     program, path = Path(folder.name, "python"), str(Path(folder.name, "socket"))
     known = {name: value for name, value in os.environ.items() if name.startswith(("PYTHON", "TORCH_"))} | {"PYTHONHASHSEED": "0"}
-    common = ("PYTHONPATH", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "TORCH_NCCL_ASYNC_ERROR_HANDLING")
+    common = ("PYTHONPATH", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PYTHONFAULTHANDLER", "TORCH_NCCL_ASYNC_ERROR_HANDLING")
     program.write_text(_CALLER.format(python=sys.executable, path=path, common=common, known=known))
     program.chmod(0o755)
     given = {name: value for name, value in os.environ.items() if not name.startswith("DDPIFY_")}
@@ -258,6 +259,8 @@ def _become(asked: dict[str, Any], files: list[int]) -> None:
     multiprocessing.set_executable(sys.executable)
     multiprocessing.process.ORIGINAL_DIR = asked["folder"]  # type: ignore[attr-defined]
     _open_streams(unbuffered="-u" in asked["words"][: asked["at"]] or bool(wanted.get("PYTHONUNBUFFERED")))
+    if wanted.get("PYTHONFAULTHANDLER"):
+        faulthandler.enable()
 
 
 def _open_streams(unbuffered: bool) -> None:

@@ -10,6 +10,7 @@ import tempfile
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import test_honesty
 import test_refuse
@@ -19,6 +20,7 @@ from scripts import converted
 
 import ddpify
 from ddpify import Conversion, DdpifyError, Options
+from ddpify.facts.interpret import machine
 from ddpify.rules import refuse
 from ddpify.rules.registry import RULES
 
@@ -72,7 +74,7 @@ def shows(said: str, template: tuple[str, ...]) -> bool:
 def given() -> frozenset[str]:
     """All that the conversions of the examples give to be read."""
     texts: set[str] = set()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(machine, "_BUDGET", 4000):  # a script too large is a short one
         for number, (text, options, files) in enumerate(_scripts()):
             place = Path(folder) / str(number)
             for name, content in {**files, "train.py": text}.items():
