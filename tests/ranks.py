@@ -34,6 +34,7 @@ WORKER = Path(__file__).with_name("ranks_worker.py")
 GROUP_JOBS = 200  # scripts that one group of processes runs: gloo leaves a thread behind for each
 START_LIMIT = 1200.0  # seconds for the processes to import torch, on however busy a machine
 _WARNING = re.compile(r"^.*:\d+: \w*Warning: .*\n(  .*\n?)?", re.MULTILINE)  # Python's own, with the line it quotes: each process tells it
+_ABORTED = "terminate called without an active exception"  # what gloo's threads let a process say
 ATTEMPTS = 5  # gloo may abort a process after its work, and a launcher then ends the others within theirs (pytorch#190489)
 
 
@@ -210,6 +211,8 @@ def _run(command: Sequence[str], folder: Path, env: dict[str, str], limit: float
             if not (may_stay and _at_the_end(stderr)):
                 raise AssertionError(f"{command} did not end within {limit} s\n{stdout}\n{stderr}") from error
             stderr += "\nSIGABRT: ended while leaving the process group"
+    if _ABORTED in stderr:  # the writing of the stacks may fail then, and the process end by another signal
+        stderr += "\nSIGABRT: gloo aborted a process"
     return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
 
 

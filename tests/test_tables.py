@@ -40,7 +40,9 @@ def by_run(runs: Iterable[tuple[str, int]]) -> list[object]:
 @pytest.fixture(scope="module")
 def conversion(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Conversion]:
     """The conversion of a script, made once, and kept without what it would be made anew from."""
-    return functools.cache(lambda title: replace(converted(SCRIPTS[title], tmp_path_factory.mktemp("script")), again=None))
+    folder = tmp_path_factory.mktemp("scripts")
+    number = {title: str(i) for i, title in enumerate(SCRIPTS)}
+    return functools.cache(lambda title: replace(converted(SCRIPTS[title], folder / number[title]), again=None))
 
 
 @pytest.fixture(scope="module")
@@ -85,11 +87,12 @@ def on_whole_batches(
 ) -> Callable[[str], tuple[Conversion, Outcome | None]]:
     """The conversion of a script in which rank 0 reads whole batches for all, and what was seen of it. All of a part run in one group."""
     asked = {i.callspec.params.get("title") for i in request.session.items if isinstance(i, pytest.Function) and hasattr(i, "callspec")}
+    folder = tmp_path_factory.mktemp("scripts")
 
     @functools.cache
     def of_part(part: int) -> dict[str, tuple[Conversion, Outcome | None]]:
         titles = [title for title in TOLD if title in WHOLE_BATCHES & asked and PART[title] == part]
-        done = [replace(converted(_asked(t), tmp_path_factory.mktemp("script")), again=None) for t in titles]
+        done = [replace(converted(_asked(t), folder / f"{part}.{i}"), again=None) for i, t in enumerate(titles)]
         runs = run_many([_case(title, each) for title, each in zip(titles, done, strict=True) if title not in _NOT_THERE], 2)
         seen = dict(zip((t for t in titles if t not in _NOT_THERE), runs, strict=True))
         return {title: (each, seen.get(title)) for title, each in zip(titles, done, strict=True)}
