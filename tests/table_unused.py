@@ -1133,6 +1133,10 @@ SCRIPTS |= {
             "for i in range(3):\n    setattr(self, f'layer{i}', nn.Linear(8, 8))\nself.layer3 = nn.Linear(8, 8)",
             "for i in range(1, 5):\n    rows = torch.tanh(getattr(self, 'layer%d' % (i - 1))(rows))",
         ),
+        "by names that a loop puts together": (
+            "for i in range(3):\n    setattr(self, f'layer{i}', nn.Linear(8, 8))",
+            "for i in range(3):\n    rows = torch.tanh(getattr(self, f'layer{i}')(rows))",
+        ),
         "that are parameters": (
             "self.factors = nn.ParameterList([nn.Parameter(torch.ones(8)) for _ in range(3)])",
             "for i in range(3):\n    rows = torch.tanh(rows * self.factors[i])",
@@ -1186,6 +1190,14 @@ SCRIPTS |= {
         "by names that are put together": (
             "self.layer0, self.layer1, self.layer2 = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 8)",
             "for i in range(2):\n    rows = torch.tanh(getattr(self, f'layer{i}')(rows))",
+        ),
+        "by names that a loop puts together": (
+            "for i in range(3):\n    self.add_module('layer%d' % i, nn.Linear(8, 8))",
+            "for i in range(2):\n    rows = torch.tanh(getattr(self, 'layer%d' % i)(rows))",
+        ),
+        "as many as there are numbers": (
+            f"{_THREE}\nself.factors = [0.5, 2.0]",
+            "for layer, factor in zip(self.layers, self.factors):\n    rows = torch.tanh(layer(rows) * factor)",
         ),
         "beside those by names that are put together": (
             "self.other, self.layer1, self.layer2 = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 8)",
@@ -1259,3 +1271,49 @@ RESTING |= {title for title in SCRIPTS if title.startswith("a decoder that the f
 SCRIPTS["all layers of a list that is written out where it is read"] = _listed(
     "self.one, self.other = nn.Linear(8, 8), nn.Linear(8, 8)", "for i in range(2):\n    rows = [self.one, self.other][i](rows)"
 )
+_SEVERAL = """
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+
+@dataclass
+class Outputs:
+    kinds: torch.Tensor
+    others: torch.Tensor
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(8, 6)
+        self.heads = nn.ModuleList([nn.Linear(6, 2) for _ in range(3)])
+        self.kinds, self.others = nn.Linear(6, 2), nn.Linear(6, 2)
+
+    def forward(self, rows):
+        rows = torch.tanh(self.body(rows))
+        {given}
+
+
+model = Net()
+"""
+_BOTH = "F.cross_entropy(outputs.kinds, target) + F.cross_entropy(outputs.others, target)"
+_OBJECT = "return Outputs(self.kinds(rows), self.others(rows))"
+_OF_HEADS = _SEVERAL.replace("        self.kinds, self.others = nn.Linear(6, 2), nn.Linear(6, 2)\n", "")
+_OF_TWO = _SEVERAL.replace("        self.heads = nn.ModuleList([nn.Linear(6, 2) for _ in range(3)])\n", "")
+_GROWN = "outputs = []\n        for head in self.heads:\n            outputs.append(head(rows))\n        return outputs"
+SCRIPTS |= {
+    title: _script(model.replace("{given}", given), f"outputs = model(data)\nloss = {loss}")
+    for title, (model, given, loss) in {
+        "one output of a list": (_OF_HEADS, "return [head(rows) for head in self.heads]", "F.cross_entropy(outputs[0], target)"),
+        "one output of a list that grows": (_OF_HEADS, _GROWN, "F.cross_entropy(outputs[1], target)"),
+        "all outputs of a list": (_OF_HEADS, "return [h(rows) for h in self.heads]", "sum(F.cross_entropy(o, target) for o in outputs)"),
+        "one output in an object": (_OF_TWO, _OBJECT, "F.cross_entropy(outputs.kinds, target)"),
+        "one output under a name": (
+            _OF_TWO,
+            "return SimpleNamespace(kinds=self.kinds(rows), others=self.others(rows))",
+            "F.cross_entropy(outputs.kinds, target)",
+        ),
+        "all outputs in an object": (_OF_TWO, _OBJECT, _BOTH),
+    }.items()
+}
+RESTING |= {title for title in SCRIPTS if title.startswith("one output of a list")}

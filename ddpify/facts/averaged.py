@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ddpify.facts import collect, library, methods, runs, wrap_places
 from ddpify.facts.collect import Averaged, Facts, Start, TrainedMethod, TrainedModel, TrainingLoop
 from ddpify.facts.held_parts import HeldParts
-from ddpify.facts.left_out import is_used_beside
+from ddpify.facts.left_out import hides_outputs, is_used_beside
 from ddpify.facts.library import flow
 from ddpify.facts.library.networks import is_library_model
 from ddpify.facts.model import NOTHING, Call, Func, Lit, New, Obj, Part, Value, ordered
@@ -77,7 +77,8 @@ def unfit(facts: Facts) -> Iterator[TrainedModel]:
             yield model
         within = training - wrap_places.made_in(run, model)
         moved = any(any(loop.node in within for loop in c.loops) and moves(facts, c, model) for c in run.trace.calls)
-        if moved or _freed(facts, model, within) or any(is_used_beside(run, model, loop) for loop in facts.loops):
+        unseen = any(is_used_beside(run, model, loop) or hides_outputs(run, model, loop) for loop in facts.loops)
+        if moved or unseen or _freed(facts, model, within):
             yield model
 
 

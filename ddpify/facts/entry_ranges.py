@@ -49,6 +49,7 @@ class EntryRanges:
     def __init__(self, held: HeldParts) -> None:
         self.held, self.run = held, held.run
         self.read: dict[New, set[Range]] = {}
+        self.in_turn: dict[New, Place] = {}  # layers with names that a loop counts, as many as it has rounds
         self.tests: list[tuple[ast.expr, bool]] = []  # the conditions of a loop around what is read, and what they are answered
 
     def note(self, lists: Parts, entries: Range | None) -> None:
@@ -57,16 +58,29 @@ class EntryRanges:
             if isinstance(one, New):
                 self.read.setdefault(one, set()).update([entries] if entries is not None else [])
 
+    def note_named(self, layers: Parts, numbers: Range) -> Parts:
+        """The layers of some numbers in their names are read there; returns those that are not known to be made in a loop."""
+        rounds = {o: self._rounds(o) for o in layers}
+        self.in_turn |= (known := {o: n for o, n in rounds.items() if isinstance(o, New) and n is not None})
+        self.note(frozenset(known), numbers)
+        return layers - known.keys()
+
+    def _rounds(self, layer: Obj) -> Place | None:
+        calls = self.run.calls(layer.node) if isinstance(layer, New) else []
+        loops = {c.loops[-1].node if c.loops else None for c in calls}
+        loop = loops.pop() if len(loops) == 1 else None
+        return self._counted(loop.iter) if isinstance(loop, ast.For) else None
+
     def whole(self) -> Parts:
         """What the lists hold of which all entries are read."""
         return NO_PARTS.union(*(self.entries(one) for one, ranges in self.read.items() if self._are_all(one, ranges)))
 
     def entries(self, one: Obj) -> Parts:
-        """What a list holds; a list of parameters is one part itself."""
-        return frozenset((one,)) if self.held.is_layer(one) else self.held.inside(one)
+        """What a list holds; a list of parameters is one part itself, and so are layers of several names."""
+        return frozenset((one,)) if self.held.is_layer(one) or one in self.in_turn else self.held.inside(one)
 
     def _are_all(self, one: New, ranges: set[Range]) -> bool:
-        length, place = self.length(one), _START
+        length, place = self.in_turn.get(one) or self.length(one), _START
         for _ in ranges:
             for start, end in ranges:
                 if place.reaches(start) and not place.reaches(end):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 
+from ddpify.facts import library
 from ddpify.facts.collect import TrainedModel, TrainingLoop
-from ddpify.facts.held_parts import Parts
+from ddpify.facts.held_parts import NO_PARTS, HeldParts, Parts
+from ddpify.facts.interpret.state import ELEMENT
 from ddpify.facts.model import Call, New, Obj, Part, Value
 from ddpify.facts.record import Kind
 from ddpify.facts.runs import Run
@@ -41,6 +44,34 @@ def _left_out(run: Run, model: TrainedModel, loop: TrainingLoop) -> Iterator[Lef
             uses.by_condition -= detached  # whichever of them was built, no gradient reaches it
             unused = (parts - used[0].intersection(*used[1:])) | detached | (parts & uses.detached)
             yield from ((obj, part, uses) for part in unused)
+
+
+def leaves_out_outputs(run: Run, model: TrainedModel, loop: TrainingLoop) -> bool:
+    """Whether parts of the model only lead to outputs that a backward does not start from, or not in every step."""
+    held, reached = HeldParts(run), dict[object, set[object]]()
+    outputs: dict[object, set[frozenset[tuple[object, frozenset[Obj]]]]] = {}
+    always, sometimes = loop.loss.of_kind("output"), loop.loss.of_kind("sometimes")
+    for node, name, all_of in (*always, *(s for s in sometimes if not any(a[0] is s[0] for a in always))):
+        if node in model.forwards:
+            reached.setdefault(node, set()).add(name)
+            outputs.setdefault(node, set()).add(frozenset(all_of))
+    for node, names in reached.items():
+        one = ELEMENT in names and not any(a[:2] == (node, ELEMENT) for a in always)  # of a list of them
+        if one and any(held.parts(part) for given in outputs[node] for part in dict(given).get(ELEMENT, NO_PARTS) - model.objs):
+            return True
+        steps = [{name} for name in names] if node in loop.loss.of_kind("apart") else [names]
+        for given, chosen in itertools.product(map(dict, outputs[node]), steps):
+            used = frozenset().union(*(given.get(n, frozenset()) for n in chosen))
+            if any(held.parts(part) for parts in given.values() for part in parts - used - model.objs):
+                return True
+    return False
+
+
+def hides_outputs(run: Run, model: TrainedModel, loop: TrainingLoop) -> bool:
+    """Whether forwards that leave something out give it in an object, in which a wrapper does not look for what is used."""
+    given = (o for node in model.forwards for call in run.calls(node) for o in call.result.instances())
+    objects = [o for o in given if not run.interpreter.is_module(o) and (o.cls is not None or o.path in library.HOLDERS)]
+    return bool(objects) and (leaves_out_outputs(run, model, loop) or bool(left_out(run, model, loop)))
 
 
 def _way(run: Run, call: Call) -> frozenset[ast.AST | tuple[ast.AST, bool]]:

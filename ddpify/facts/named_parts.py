@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 from ddpify.facts.entry_ranges import EntryRanges, Place, Range
 from ddpify.facts.held_parts import LISTS, NO_PARTS, Parts
-from ddpify.facts.model import NOTHING, Func, New, Obj, join
+from ddpify.facts.model import NOTHING, Func, New, Obj, Tup, join
 from ddpify.facts.named import pattern
 from ddpify.facts.step_conditions import Conditions
 from ddpify.facts.tree import is_none, last_name, walk
@@ -52,7 +52,10 @@ class NamedParts:
         numbers = self._numbers(name)
         named = [(attr, v) for o in self.resolve(base) or () for attr, v in self.run.of(o).items() if fnmatchcase(attr, known)]
         held = [v for attr, v in named if _is_among(attr[len(before) : len(attr) - len(after)], numbers)]
-        return self._modules(join(held).objs) or None
+        found = self._modules(join(held).objs)
+        if numbers is None or not found or any(attr != known for attr, _ in named):
+            return found or None
+        return self.ranges.note_named(found, numbers)
 
     def methods(self, base: ast.expr, name: ast.expr) -> list[tuple[Func, Obj]]:
         """The methods that `getattr` may find by a name that is put together, each with its object."""
@@ -138,13 +141,23 @@ class NamedParts:
         return [ast.Subscript(a, ast.Slice(upper=ends[a])) if a in ends else a for a in node.args]
 
     def _length(self, node: ast.expr) -> Place | None:
-        """How many modules a list holds that an expression names."""
+        """How many entries a list has: one that is written out, or a list of modules that an expression names."""
+        written = {self._written(o) for o in self.run.value(node).objs}
+        if len(written) == 1 and (count := written.pop()) is not None:
+            return Place(count)
         lists = self.resolve(node) or NO_PARTS
         if len(lists) != 1 or not isinstance(node, (ast.Name, ast.Attribute)):
             return None
         (one,) = lists
         numbers = [name for name in self.run.of(one) if name.isdecimal()]
         return self.ranges.length(one) or (Place(len(numbers)) if numbers and len(numbers) == len(self.held.inside(one)) else None)
+
+    def _written(self, obj: Obj) -> int | None:
+        """How many entries a tuple has, or a list that is written out and stays so."""
+        if isinstance(obj, Tup):
+            return len(obj.items) if obj.rest is None else None
+        node = obj.node if isinstance(obj, New) and obj not in self.run.calls_on else None
+        return len(node.elts) if isinstance(node, ast.List) and not any(isinstance(e, ast.Starred) for e in node.elts) else None
 
     def _cut(self, obj: Obj, rows: ast.Slice) -> Parts:
         """The modules that a slice of a list takes."""

@@ -85,6 +85,12 @@ def ungraded(origins: Origins) -> Origins:
     return without(origins, "output") | {Origin("sometimes", of) for of in outputs} if outputs else origins
 
 
+def some_output(origins: Origins, name: str) -> Origins:
+    """The origins of one of several outputs of a forward that have one name: the others get no gradient from it."""
+    outputs = {o for o in of_kind(origins, "output") if o[1] == name}
+    return origins - {Origin("output", o) for o in outputs} | {Origin("sometimes", o) for o in outputs} if outputs else origins
+
+
 def apart(one: Origins, other: Origins) -> Origins:
     """The forwards of which two ways use outputs, and not the same ones."""
     first, second = (of_kind(way, "output") | of_kind(way, "sometimes") for way in (one, other))

@@ -130,8 +130,8 @@ loss = F.cross_entropy(outputs, targets) - 0.1 * (same * similarity.log_softmax(
     _loss(
         "pairwise ranking",
         "gaps = outputs[:, 0].unsqueeze(1) - outputs[:, 0].unsqueeze(0)\n"
-        "order = (targets == 0).to(gaps.dtype).unsqueeze(1) - (targets == 0).to(gaps.dtype).unsqueeze(0)\n"
-        "loss = F.relu(0.5 - gaps * order).mean() + F.cross_entropy(outputs, targets)\n",
+        "better = (targets == 0).to(gaps.dtype).unsqueeze(1) - (targets == 0).to(gaps.dtype).unsqueeze(0)\n"
+        "loss = F.relu(0.5 - gaps * better).mean() + F.cross_entropy(outputs, targets)\n",
     ),
     _loss(
         "divided by its running mean",

@@ -80,12 +80,12 @@ def renamed(text: str) -> str:
 def aliased(text: str) -> str:
     """Other names for what is imported."""
     tree = ast.parse(text)
-    taken = _parameters(tree) | {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    taken = {"*"} | _parameters(tree) | {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     names: dict[str, str] = {}
     statements = [s for s in tree.body if isinstance(s, (ast.Import, ast.ImportFrom))]
     for alias in (a for s in statements for a in s.names if "." not in (a.asname or a.name) and getattr(s, "module", "") != "__future__"):
         name = alias.asname or alias.name
-        if name not in taken | {"*"} and not any(other.name.startswith(f"{name}.") and not other.asname for s in statements for other in s.names):
+        if name not in taken and not any(other.name.startswith(f"{name}.") and not other.asname for s in statements for other in s.names):
             names[name] = alias.asname = f"{name}_other"
     module = cst.parse_module(text)
     lines = iter(ast.unparse(s) for s in statements)

@@ -516,9 +516,10 @@ def _marked(run: Interpreter, value: Value, mark: frozenset[Origin], flow: Value
             objs.add(Tup(tuple(items), obj.names, rest))
         elif isinstance(obj, New) and _holds_outputs(run, obj):
             held = dict(run.memory.of(obj))
-            made = outputs(run, at, {n: item for n, item in held.items() if n not in (ELEMENT, UNNAMED)}, flow)
+            named = {n: item for n, item in held.items() if n not in (ELEMENT, UNNAMED)}
+            made = outputs(run, at, named or {n: item for n, item in held.items() if n == ELEMENT}, flow)
             for name, each in held.items():
-                marks = mark | made.get(name, frozenset())
+                marks = mark | made.get(ELEMENT if name == UNNAMED else name, frozenset())
                 item = _marked_inside(run, each, marks, flow)
                 run.memory[obj, name] = _part_of(item, marks, flow)
             objs.add(obj)

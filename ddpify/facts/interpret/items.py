@@ -15,7 +15,7 @@ from ddpify.facts.library.networks import is_library_model
 from ddpify.facts.library.paths import CONTAINERS
 from ddpify.facts.model import NOTHING, Ext, Lit, Method, Module, New, Obj, Part, Tup, Value, join, just
 from ddpify.facts.names import canonical
-from ddpify.facts.origins import Origin, only, without
+from ddpify.facts.origins import Origin, only, some_output, without
 from ddpify.facts.record import Kind
 from ddpify.placement.shape import PLACES, ROWS, Scale
 
@@ -183,6 +183,9 @@ def _of_object(run: Interpreter, obj: New | Part, base: Value, index: Value, nod
         held = [run.element(just(obj))]
     if isinstance(node.slice, ast.Slice) and isinstance(obj, New) and obj.path == "list":
         held = [_several(v) for v in held]
+    elif isinstance(obj, New) and literal_keys(index) and not (literal(index) == -1 and isinstance(obj.node, ast.List)):
+        # of a list that grows, the last one may come from all before it
+        held = [Value(v.objs, some_output(v.origins, ELEMENT), v.scale, v.shape) for v in held]
     parts = index.scale is not None or isinstance(node.slice, ast.Slice)
     if not held and isinstance(obj, New) and obj.path == "torch.nn.Parameter" and parts:
         held = [tensor_entries.item(run, Value(frozenset(), base.origins, None, base.shape), index, node)]

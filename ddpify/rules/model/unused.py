@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-import itertools
 
 from ddpify.facts.collect import TrainedModel, TrainingLoop
 from ddpify.facts.held_parts import HeldParts
-from ddpify.facts.left_out import left_out
-from ddpify.facts.model import Class, New, Obj
+from ddpify.facts.left_out import leaves_out_outputs, left_out
+from ddpify.facts.model import Class, New
 from ddpify.facts.runs import Run
 from ddpify.facts.tree import is_number, last_name, walk
 from ddpify.rules.context import Context
@@ -35,7 +34,7 @@ def unused(context: Context, model: TrainedModel) -> bool:
     if any(_without_pooler(context, model, obj) or _without_stages(context, obj) for obj in model.objs if isinstance(obj, New)):
         return True
     return any(
-        _leaves_out(context, model, loop) or _leaves_out_outputs(context.facts.before, model, loop) for loop in context.facts.loops
+        _leaves_out(context, model, loop) or leaves_out_outputs(context.facts.before, model, loop) for loop in context.facts.loops
     ) or any(_conditional(context, node) for node in model.forwards)
 
 
@@ -131,22 +130,4 @@ def _conditional(context: Context, node: ast.AST) -> bool:
         ]
         if all(any(isinstance(up, (ast.If, ast.IfExp)) and up not in around for up in tree.ancestors(n)) for n in reads):
             return True
-    return False
-
-
-def _leaves_out_outputs(run: Run, model: TrainedModel, loop: TrainingLoop) -> bool:
-    """Whether parts of the model only lead to outputs that a backward does not start from, or not in every step."""
-    held, reached = HeldParts(run), dict[object, set[object]]()
-    outputs: dict[object, set[frozenset[tuple[object, frozenset[Obj]]]]] = {}
-    always, sometimes = loop.loss.of_kind("output"), loop.loss.of_kind("sometimes")
-    for node, name, all_of in (*always, *(s for s in sometimes if not any(a[0] is s[0] for a in always))):
-        if node in model.forwards:
-            reached.setdefault(node, set()).add(name)
-            outputs.setdefault(node, set()).add(frozenset(all_of))
-    for node, names in reached.items():
-        steps = [{name} for name in names] if node in loop.loss.of_kind("apart") else [names]
-        for given, chosen in itertools.product(map(dict, outputs[node]), steps):
-            used = frozenset().union(*(given.get(n, frozenset()) for n in chosen))
-            if any(held.parts(part) for parts in given.values() for part in parts - used - model.objs):
-                return True
     return False
