@@ -4178,3 +4178,30 @@ SCRIPTS["a dict of loaders goes through one function for both, of which training
 SCRIPTS["a dict of loaders goes through one function for both, of which training is balanced"] = Script(
     _BOTH.format(bar="bar", sampler="sampler", balance=True), same=("judged", "trained")
 )
+_BY_HAND = """
+from tqdm import tqdm
+
+model = nn.Linear(8, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+for epoch in range(3):
+    {begun}
+    while True:
+        try:
+            {taken} = next(feed)
+        except StopIteration:
+            break
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(data), target)
+        loss.backward()
+        optimizer.step()
+"""
+SCRIPTS |= {
+    f"an iterator over {title}": Script(_BY_HAND.replace("{begun}", begun.replace("\n", "\n    ")).replace("{taken}", taken))
+    for title, (begun, taken) in {
+        "a bar that has a name": ("bar = tqdm(loader)\nfeed = iter(bar)", "data, target"),
+        "a bar that has a name, numbered": ("bar = tqdm(loader)\nfeed = iter(enumerate(bar))", "number, (data, target)"),
+        "a bar": ("feed = iter(tqdm(loader))", "data, target"),
+        "a bar, which is numbered": ("feed = enumerate(tqdm(loader))", "number, (data, target)"),
+    }.items()
+}

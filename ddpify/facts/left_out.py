@@ -13,7 +13,7 @@ from ddpify.facts.interpret.state import ELEMENT
 from ddpify.facts.model import Call, New, Obj, Part, Value
 from ddpify.facts.record import Kind
 from ddpify.facts.runs import Run
-from ddpify.facts.tree import inside
+from ddpify.facts.tree import inside, last_name
 from ddpify.facts.used_parameters import Uses
 
 LeftOut = tuple[Obj, Obj, Uses]
@@ -46,6 +46,11 @@ def _left_out(run: Run, model: TrainedModel, loop: TrainingLoop) -> Iterator[Lef
             yield from ((obj, part, uses) for part in unused)
 
 
+def leaves_out(run: Run, model: TrainedModel, loop: TrainingLoop) -> bool:
+    """Whether a part of the model may be left out, or detached, by the forwards that a backward goes back through."""
+    return any(not (part in uses.by_condition and uses.held.optional(part, obj)) for obj, part, uses in left_out(run, model, loop))
+
+
 def leaves_out_outputs(run: Run, model: TrainedModel, loop: TrainingLoop) -> bool:
     """Whether parts of the model only lead to outputs that a backward does not start from, or not in every step."""
     held, reached = HeldParts(run), dict[object, set[object]]()
@@ -68,10 +73,20 @@ def leaves_out_outputs(run: Run, model: TrainedModel, loop: TrainingLoop) -> boo
 
 
 def hides_outputs(run: Run, model: TrainedModel, loop: TrainingLoop) -> bool:
-    """Whether forwards that leave something out give it in an object, in which a wrapper does not look for what is used."""
+    """Whether forwards that leave something out give it in an object, in which a wrapper does not look for what is used.
+
+    In a data class it does, but lets no gradient of zero flow into what a loss does not read, as it does in tuples, lists and dicts.
+    """
     given = (o for node in model.forwards for call in run.calls(node) for o in call.result.instances())
     objects = [o for o in given if not run.interpreter.is_module(o) and (o.cls is not None or o.path in library.HOLDERS)]
-    return bool(objects) and (leaves_out_outputs(run, model, loop) or bool(left_out(run, model, loop)))
+    if not objects:
+        return False
+    return leaves_out_outputs(run, model, loop) or (not all(map(_is_data_class, objects)) and leaves_out(run, model, loop))
+
+
+def _is_data_class(obj: New) -> bool:
+    decorators = obj.cls.node.decorator_list if obj.cls is not None else ()
+    return any(last_name(d.func if isinstance(d, ast.Call) else d) == "dataclass" for d in decorators)
 
 
 def _way(run: Run, call: Call) -> frozenset[ast.AST | tuple[ast.AST, bool]]:

@@ -220,8 +220,8 @@ def _needs_nothing(context: Context, loader: New) -> bool:
 
 def _restarted(feed: _Feed, placed: set[tuple[ast.AST, str]]) -> Iterator[Change | Finding | Proof]:
     """A loader whose batches are drawn by hand moves on wherever it starts again: at `iter(loader)`, or at a loop of a generator."""
-    context, loader = feed.context, feed.loader
-    calls = [c for c in context.facts.after.trace.calls if c.args and loader in c.args[0].objs]
+    context, loader, run = feed.context, feed.loader, feed.context.facts.after
+    calls = [c for c in run.trace.calls if c.args and any(loader in over.objs for over in run.iterated(c.args[0]))]
     paths = {path for c in calls for path in c.func.paths()}
     begun = [(c.node, _gone_over(c)) for c in calls if _starts(context, c)] + list(_gone_through(context, loader))
     away = [node for node, _ in begun if not context.facts.is_edited(node)]
@@ -235,7 +235,7 @@ def _restarted(feed: _Feed, placed: set[tuple[ast.AST, str]]) -> Iterator[Change
             _AGAIN,
         )
         return
-    starts = [(context.tree.statement(n), text) for n, what in begun if (text := _checked_text(context, what, loader)) is not None]
+    starts = [(context.tree.statement(n), text) for n, what in begun if (text := _started_text(context, n, what, loader)) is not None]
     if _starts_once(context, loader, calls):
         yield feed.proof
         return
@@ -270,6 +270,14 @@ def _checked_text(context: Context, node: ast.expr, loader: New) -> _Text | None
         return text
     kinds = sampler_kinds(context, frozenset((loader,)))
     return _Text(text.code, kinds, text.loop) if kinds else None
+
+
+def _started_text(context: Context, node: ast.AST, over: ast.expr, loader: New) -> _Text | None:
+    """The text of a loader that starts again at a node, by its own name or by that of what goes through it."""
+    text, place = _checked_text(context, over, loader), context.tree.statement(node)
+    if text is not None or _handed_ahead(context, place, over, loader) is not None:
+        return text
+    return _given_text(context, place, over, loader)
 
 
 def _gone_through(context: Context, loader: New) -> Iterator[tuple[ast.AST, ast.expr]]:
@@ -378,27 +386,27 @@ def _place(feed: _Feed, loop: ast.For | ast.AsyncFor) -> tuple[ast.stmt, _Text] 
     if not context.facts.in_main(loop):  # a module runs the batches, and the script the epochs
         places = sorted(places, key=lambda p: not (context.facts.in_main(p) and _epoch(context, feed.training, p)))
     for place in places:
-        text = _loader_text(context, loop.iter, loader) or _given_text(context, loop, loader) if place is loop else None
+        text = _loader_text(context, loop.iter, loader) or _given_text(context, loop, loop.iter, loader) if place is loop else None
         text = text or _name(context, place, loader)
         if text is None:
             continue
         if text.code.endswith("]"):
             place = _outside(context, place)
-        ahead = _handed_ahead(context, loop, loader) if place is loop else None
+        ahead = _handed_ahead(context, loop, loop.iter, loader) if place is loop else None
         if ahead is not None:
             return ahead, _loader_text(context, ahead.value, loader) or _name(context, ahead, loader) or text
         return place, text
     return None
 
 
-def _handed_ahead(context: Context, loop: ast.For | ast.AsyncFor, loader: New) -> ast.Assign | None:
-    """The statement before a loop, in its block, that gives the loader to what may draw batches from then on, such as a thread.
+def _handed_ahead(context: Context, place: ast.stmt, over: ast.expr, loader: New) -> ast.Assign | None:
+    """The statement above a place, in its block, that gives the loader to what may draw batches from then on, such as a thread.
 
     Or that takes the loader's name for what goes through it: `loader = tqdm(loader)`.
     """
-    run, read = context.facts.after, {structure(n) for n in walk(loop.iter) if isinstance(n, (ast.Name, ast.Attribute))}
-    block = context.tree.block(loop)
-    for statement in reversed(block[: block.index(loop)]):
+    run, read = context.facts.after, {structure(n) for n in walk(over) if isinstance(n, (ast.Name, ast.Attribute))}
+    block = context.tree.block(place)
+    for statement in reversed(block[: block.index(place)]):
         if not isinstance(statement, ast.Assign) or not {structure(t) for t in statement.targets} & read:
             continue
         taken = {structure(t) for t in statement.targets}
@@ -410,12 +418,12 @@ def _handed_ahead(context: Context, loop: ast.For | ast.AsyncFor, loader: New) -
     return None
 
 
-def _given_text(context: Context, loop: ast.For | ast.AsyncFor, loader: New) -> _Text | None:
-    """The loader that a name in a loop's head stands for, as the script writes it in the block before: `bar = tqdm(loader)`."""
-    block, bound = context.tree.block(loop), set[str]()
-    for statement in reversed(block[: block.index(loop)]):
+def _given_text(context: Context, place: ast.stmt, over: ast.expr, loader: New) -> _Text | None:
+    """The loader that a name in what is gone over stands for, as the script writes it in the block before: `bar = tqdm(loader)`."""
+    block, bound = context.tree.block(place), set[str]()
+    for statement in reversed(block[: block.index(place)]):
         stored = {n.id for n in walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-        if stored & names_in(loop.iter):
+        if stored & names_in(over):
             given = statement.value if isinstance(statement, ast.Assign) and not bound & names_in(statement) else None
             return _loader_text(context, given, loader) if given is not None else None
         bound |= stored

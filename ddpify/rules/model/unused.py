@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from ddpify.facts.collect import TrainedModel, TrainingLoop
+from ddpify.facts.collect import TrainedModel
 from ddpify.facts.held_parts import HeldParts
-from ddpify.facts.left_out import leaves_out_outputs, left_out
+from ddpify.facts.left_out import leaves_out, leaves_out_outputs
 from ddpify.facts.model import Class, New
 from ddpify.facts.runs import Run
 from ddpify.facts.tree import is_number, last_name, walk
@@ -33,16 +33,9 @@ def unused(context: Context, model: TrainedModel) -> bool:
         return asked == "on"
     if any(_without_pooler(context, model, obj) or _without_stages(context, obj) for obj in model.objs if isinstance(obj, New)):
         return True
-    return any(
-        _leaves_out(context, model, loop) or leaves_out_outputs(context.facts.before, model, loop) for loop in context.facts.loops
-    ) or any(_conditional(context, node) for node in model.forwards)
-
-
-def _leaves_out(context: Context, model: TrainedModel, loop: TrainingLoop) -> bool:
-    """Whether a part of the model may be left out, or detached, by the forwards that a backward goes back through."""
-    return any(
-        not (part in uses.by_condition and uses.held.optional(part, obj)) for obj, part, uses in left_out(context.facts.before, model, loop)
-    )
+    run = context.facts.before
+    left_out = any(leaves_out(run, model, loop) or leaves_out_outputs(run, model, loop) for loop in context.facts.loops)
+    return left_out or any(_conditional(context, node) for node in model.forwards)
 
 
 def _without_pooler(context: Context, model: TrainedModel, obj: New) -> bool:
