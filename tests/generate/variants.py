@@ -73,7 +73,8 @@ def renamed(text: str) -> str:
     classes = {n for c in ast.walk(tree) if isinstance(c, ast.ClassDef) for s in c.body for n in assigned(s)}
     imported = {n for s in ast.walk(tree) if isinstance(s, (ast.Import, ast.ImportFrom)) for n in assigned(s)}
     found = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    chosen = sorted(found - _parameters(tree) - classes - imported)
+    defined = {s.name for s in ast.walk(tree) if isinstance(s, (ast.FunctionDef, ast.ClassDef))}
+    chosen = sorted(found - _parameters(tree) - classes - imported - defined)
     return cst.parse_module(text).visit(_Renamed({name: f"{name}_{i}" for i, name in enumerate(chosen)})).code
 
 
