@@ -99,12 +99,16 @@ def python() -> str:
     return _server()[0]
 
 
-def left() -> list[psutil.Process]:
-    """What is forked and still runs, or was started by such a process, of runs that `ddpify verify` gives names to."""
+def forked(recursive: bool = False) -> list[psutil.Process]:
+    """What is forked and still runs, and on demand what such processes have started: none of it is a child of whoever asked for it."""
     import psutil  # not in the process that is forked: a script may bring a module of this name
 
-    found = psutil.Process(_server()[1]).children(recursive=True)
-    return [process for process in found if _run_of(process).strip("0")]
+    return psutil.Process(_server()[1]).children(recursive)
+
+
+def left() -> list[psutil.Process]:
+    """What still runs of the runs that `ddpify verify` gives names to."""
+    return [process for process in forked(recursive=True) if _run_of(process).strip("0")]
 
 
 def _run_of(process: psutil.Process) -> str:

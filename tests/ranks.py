@@ -28,7 +28,7 @@ from typing import Any
 
 import psutil
 import torch
-from quick_python import python
+from quick_python import forked, python
 
 WORKER = Path(__file__).with_name("ranks_worker.py")
 GROUP_JOBS = 200  # scripts that one group of processes runs: gloo leaves a thread behind for each
@@ -203,10 +203,12 @@ def _run(command: Sequence[str], folder: Path, env: dict[str, str], limit: float
         try:
             stdout, stderr = process.communicate(timeout=limit)
         except subprocess.TimeoutExpired as error:
-            started = psutil.Process(process.pid).children(recursive=True)
-            for each in [*started, process]:
+            started = [*psutil.Process(process.pid).children(recursive=True), *forked()]
+            for each in started:
                 with contextlib.suppress(psutil.NoSuchProcess):
                     each.send_signal(signal.SIGABRT)
+            psutil.wait_procs(started, timeout=10)  # a fork ends at once with whoever asked for it
+            process.send_signal(signal.SIGABRT)
             stdout, stderr = process.communicate()
             if not (may_stay and _at_the_end(stderr)):
                 raise AssertionError(f"{command} did not end within {limit} s\n{stdout}\n{stderr}") from error

@@ -3,9 +3,11 @@
 import os
 import sys
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from quick_python import python
 from ranks import Case, Outcome, launch, run_alone, run_many, run_unless_aborted
 
 ORIGINAL = textwrap.dedent("""
@@ -172,13 +174,14 @@ def test_torchrun_starts_a_script_as_a_user_would(tmp_path: Path) -> None:
     assert (done.stdout, (tmp_path / "last.pt").exists()) == ("epoch 0 done\n", True), done.stderr
 
 
+@pytest.mark.parametrize("interpreter", [lambda: sys.executable, python], ids=["new", "forked"])
 @pytest.mark.parametrize("where", ["work", "destroy_process_group"])
-def test_a_command_that_does_not_end_shows_where_it_stands(where: str, tmp_path: Path) -> None:
+def test_a_command_that_does_not_end_shows_where_it_stands(where: str, interpreter: Callable[[], str], tmp_path: Path) -> None:
     """One that only leaves its group is given a second attempt, and fails with the same."""
     folder, seen = tmp_path / "run", tmp_path / "attempts"
     folder.mkdir()
     script = f"import time\n\nopen({str(seen)!r}, 'a').write('x')\n\n\ndef {where}():\n    time.sleep(999)\n\n\n{where}()\n"
     (folder / "train.py").write_text(script)
     with pytest.raises(AssertionError, match=f"in {where}"):
-        run_unless_aborted([sys.executable, "train.py"], folder, dict(os.environ), limit=5)
+        run_unless_aborted([interpreter(), "train.py"], folder, dict(os.environ), limit=5)
     assert len(seen.read_text()) == (2 if where == "destroy_process_group" else 1)

@@ -221,7 +221,7 @@ def _needs_nothing(context: Context, loader: New) -> bool:
 def _restarted(feed: _Feed, placed: set[tuple[ast.AST, str]]) -> Iterator[Change | Finding | Proof]:
     """A loader whose batches are drawn by hand moves on wherever it starts again: at `iter(loader)`, or at a loop of a generator."""
     context, loader, run = feed.context, feed.loader, feed.context.facts.after
-    calls = [c for c in run.trace.calls if c.args and any(loader in over.objs for over in run.iterated(c.args[0]))]
+    calls = [c for c in run.trace.calls if c.args and (loader in c.args[0].objs or (_starts(context, c) and _feeds(run, loader, c)))]
     paths = {path for c in calls for path in c.func.paths()}
     begun = [(c.node, _gone_over(c)) for c in calls if _starts(context, c)] + list(_gone_through(context, loader))
     away = [node for node, _ in begun if not context.facts.is_edited(node)]
@@ -270,6 +270,11 @@ def _checked_text(context: Context, node: ast.expr, loader: New) -> _Text | None
         return text
     kinds = sampler_kinds(context, frozenset((loader,)))
     return _Text(text.code, kinds, text.loop) if kinds else None
+
+
+def _feeds(run: Run, loader: New, call: Call) -> bool:
+    """Whether what a call makes an iterator of takes its elements from a loader: `iter(tqdm(loader))`."""
+    return any(loader in over.objs for over in run.iterated(call.args[0]))
 
 
 def _started_text(context: Context, node: ast.AST, over: ast.expr, loader: New) -> _Text | None:
