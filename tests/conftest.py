@@ -1,6 +1,7 @@
 """Options shared by all tests."""
 
 import gc
+import itertools
 import os
 
 import pytest
@@ -13,7 +14,7 @@ _FIRST = """
 
 
 _OFTEN = 100  # tests from one search for garbage to the next
-_ended: list[int] = []
+_ended = itertools.count(1)
 
 
 def pytest_configure() -> None:
@@ -34,8 +35,7 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_runtest_logfinish() -> None:
-    _ended.append(1)
-    if len(_ended) % _OFTEN == 0:
+    if next(_ended) % _OFTEN == 0:
         _collect()
 
 

@@ -4205,3 +4205,25 @@ SCRIPTS |= {
         "a bar, which is numbered": ("feed = enumerate(tqdm(loader))", "number, (data, target)"),
     }.items()
 }
+SCRIPTS["an iterator over a bar that starts again"] = Script(
+    """
+    from tqdm import tqdm
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    loader = DataLoader(TensorDataset(x[:40], y[:40]), batch_size=8, shuffle=True)
+    bar = tqdm(loader)
+    feed = iter(bar)
+    for step in range(15):
+        try:
+            data, target = next(feed)
+        except StopIteration:
+            feed = iter(bar)
+            data, target = next(feed)
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(data), target)
+        loss.backward()
+        optimizer.step()
+    """,
+    told=("DDP401",),
+)

@@ -221,7 +221,10 @@ def _needs_nothing(context: Context, loader: New) -> bool:
 def _restarted(feed: _Feed, placed: set[tuple[ast.AST, str]]) -> Iterator[Change | Finding | Proof]:
     """A loader whose batches are drawn by hand moves on wherever it starts again: at `iter(loader)`, or at a loop of a generator."""
     context, loader, run = feed.context, feed.loader, feed.context.facts.after
-    calls = [c for c in run.trace.calls if c.args and (loader in c.args[0].objs or (_starts(context, c) and _feeds(run, loader, c)))]
+    calls = [c for c in run.trace.calls if c.args and loader in c.args[0].objs]
+    through = [c for c in run.trace.calls if c.args and c not in calls and _starts(context, c) and _feeds(run, loader, c)]
+    if all(_started_text(context, c.node, _gone_over(c), loader) is not None for c in through if context.facts.is_edited(c.node)):
+        calls += through
     paths = {path for c in calls for path in c.func.paths()}
     begun = [(c.node, _gone_over(c)) for c in calls if _starts(context, c)] + list(_gone_through(context, loader))
     away = [node for node, _ in begun if not context.facts.is_edited(node)]
