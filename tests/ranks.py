@@ -226,10 +226,11 @@ def _at_the_end(stacks: str) -> bool:
 
 # --- processes --------------------------------------------------------------------------------------------------------
 def _job(folder: Path, name: str, case: Case, text: str, files: dict[str, str | bytes], fake_cuda: bool) -> dict[str, Any]:
-    contents = {**files, case.name: text}
+    contents = {path: c.encode() if isinstance(c, str) else c for path, c in {**files, case.name: text}.items()}
     job = {"name": name, "script": case.name, "args": list(case.args), "cwd": str(folder / name), "out": str(folder / f"{name}.out")}
     fake_cuda = fake_cuda or "apex/__init__.py" in files  # apex runs on GPUs only
-    return job | {"fake_cuda": fake_cuda, "contents": {path: c.encode() if isinstance(c, str) else c for path, c in contents.items()}}
+    fake_cuda = fake_cuda and any(word in c for c in (*contents.values(), *map(str.encode, case.args)) for word in (b"cuda", b"device("))
+    return job | {"fake_cuda": fake_cuda, "contents": contents}
 
 
 def _run_jobs(jobs: list[dict[str, Any]], nproc: int, limit: float) -> list[list[Run]]:

@@ -29,6 +29,7 @@ import sys
 import threading
 import traceback
 import types
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -378,6 +379,17 @@ def _forget_modules(folder: str, but: frozenset[str] = frozenset()) -> None:
             del sys.modules[name]
 
 
+@contextlib.contextmanager
+def _own_modules(folder: str) -> Iterator[None]:
+    """Without those of this process's modules that have the name of a module or a package in a folder."""
+    own = {path.stem for path in Path(folder).iterdir() if path.suffix == ".py" or any(path.glob("*.py"))}
+    hidden = {name: sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] in own}
+    try:
+        yield
+    finally:
+        sys.modules.update(hidden)
+
+
 # --- running ----------------------------------------------------------------------------------------------------------
 def _execute(script: str, spawns: bool) -> str:
     """Runs the script and what it left for its exit; returns the traceback of a failure."""
@@ -432,6 +444,7 @@ def run(job: dict[str, Any]) -> None:
         del os.environ[name]  # a launcher's
     sys.stdout, sys.stderr = stdout, stderr
     with contextlib.ExitStack() as stack:
+        stack.enter_context(_own_modules(record.folder))
         for module, name in ((threading, "Event"), (socket, "gethostname"), (os, "getloadavg"), (os.path, "exists")):
             stack.enter_context(mock.patch.object(module, name, getattr(module, name)))  # what a script puts there goes with it
         if job["fake_cuda"]:
@@ -530,6 +543,8 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     faulthandler.register(signal.SIGUSR1, file=sys.__stderr__)  # asked by `ranks.py` before it ends a group that hangs
     torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1).step()  # what torch imports when it is first used
+    import matplotlib.pyplot  # noqa: F401
+    import sklearn.metrics  # noqa: F401, with pandas: they take longer than most scripts
     gc.collect()
     gc.freeze()
     _serve()

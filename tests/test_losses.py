@@ -1,9 +1,8 @@
-"""The losses of the table once more, on two and on three ranks: the parameters are the original's to the last digits."""
+"""The losses of the table once more, on three ranks: the parameters are the original's to the last digits."""
 
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 import table_losses
 from ranks import Case, apart, run_many
 from scripts import Script, converted, modules, text
@@ -12,7 +11,7 @@ WHOLE = {title: script for title, script in table_losses.SCRIPTS.items() if not 
 
 
 def _shared_by_six(script: Script) -> Script:
-    """The script with batches that two and three ranks can share, none of them short."""
+    """The script with batches that three ranks can share, none of them short."""
     sizes = (
         script.text.replace("batch_size=4", "batch_size=6")
         .replace("batch_size=8", "batch_size=12")
@@ -23,12 +22,11 @@ def _shared_by_six(script: Script) -> Script:
     return replace(script, text="\n".join(lines))
 
 
-@pytest.mark.parametrize("nproc", [2, 3])
-def test_parameters_are_the_originals(tmp_path: Path, nproc: int) -> None:
+def test_parameters_are_the_originals(tmp_path: Path) -> None:
     scripts = {title: _shared_by_six(script) for title, script in WHOLE.items()}
     done = [converted(s, tmp_path / str(i)) for i, s in enumerate(scripts.values())]
     cases = [Case(text(s), d.code, s.args, s.files | s.stand_ins, modules(d)) for s, d in zip(scripts.values(), done, strict=True)]
-    outcomes = dict(zip(scripts, run_many(cases, nproc), strict=True))
+    outcomes = dict(zip(scripts, run_many(cases, 3), strict=True))
     assert {title: outcome.problems() for title, outcome in outcomes.items() if outcome.problems()} == {}
     distances = {title: apart(outcome.single.steps, outcome.ranks[0].steps) for title, outcome in outcomes.items()}
     assert {title: distance for title, distance in distances.items() if distance > 1e-12} == {}

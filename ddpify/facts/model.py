@@ -216,6 +216,7 @@ class Value:
     scale: Scale | None = None
     shape: Shape | None = None  # of a tensor, as far as known
     _paths: frozenset[str] | None = field(default=None, init=False, repr=False, compare=False)
+    _instances: frozenset[New] | None = field(default=None, init=False, repr=False, compare=False)
 
     def __or__(self, other: Value) -> Value:
         if self is other or not (other.objs or other.origins or other.scale):
@@ -259,7 +260,9 @@ class Value:
 
     def instances(self) -> frozenset[New]:
         """The instances it may be."""
-        return frozenset(o for o in self.objs if isinstance(o, New))
+        if self._instances is None:
+            self._instances = frozenset([o for o in self.objs if isinstance(o, New)]) if self.objs else _NONE  # type: ignore[misc]
+        return self._instances
 
     def is_none(self) -> bool:
         """Whether it is None, and nothing else that is known."""

@@ -111,8 +111,12 @@ class Recording(Reads):
 def merge(call: Call, seen: Seen, loops: tuple[Loop, ...]) -> None:
     """Let a call be one more evaluation, too, which is inside some loops."""
     call.now, call.no_grad = seen.now, call.no_grad and seen.no_grad
-    call.func, call.receiver = call.func | seen.func, call.receiver | seen.receiver
-    call.args = [a | b for a, b in zip(call.args, seen.args, strict=False)] + seen.args[len(call.args) :]
+    if call.func is not seen.func:
+        call.func = call.func | seen.func
+    if call.receiver is not seen.receiver:
+        call.receiver = call.receiver | seen.receiver
+    if seen.args:
+        call.args = [a if a is b else a | b for a, b in zip(call.args, seen.args, strict=False)] + seen.args[len(call.args) :]
     for name, value in seen.keywords.items():
         call.keywords[name] = call.keywords[name] | value if name in call.keywords else value
     if len(loops) >= len(call.loops):

@@ -88,7 +88,7 @@ class Outcome(Repeated):
             for noted in self.log.noted[self.start[_NOTED] : self.end[_NOTED]]:
                 for node, value in noted.values().items() if isinstance(noted, Repeated) else (noted,):
                     seen = self._values.get(node)
-                    self._values[node] = value if seen is None else seen | value
+                    self._values[node] = value if seen is None or seen is value else seen | value
         return self._values
 
     def visited(self) -> set[ast.AST]:

@@ -112,9 +112,17 @@ def in_a_buffer(context: Context, call: Call) -> bool:
 
 def inside_module(context: Context, call: Call) -> bool:
     """Whether a draw happens while a model is built that is trained: its parameters are broadcast at the wrap."""
-    run = context.facts.after
-    instances = [o for above in call.stack for c in run.calls(above) for o in c.result.instances() if run.interpreter.is_module(o)]
-    return run.part_of(instances, context.facts.trained)
+    run, known = context.facts.after, context.once(_builds_trained)
+    for above in call.stack:
+        if above not in known:
+            instances = {o for c in run.calls(above) for o in c.result.instances()}
+            known[above] = run.part_of(filter(run.interpreter.is_module, instances), context.facts.trained)
+    return any(known[above] for above in call.stack)
+
+
+def _builds_trained(context: Context) -> dict[ast.AST, bool]:
+    """Whether calls build a model that is trained, as far as it was asked."""
+    return {}
 
 
 def loops_of_runs(context: Context) -> set[ast.AST]:
