@@ -43,7 +43,10 @@ HELPERS: dict[str, Helper] = {
         (None, None),
         True,
         (),
-        ("import itertools", "import pickle", "from torch.utils.data.distributed import DistributedSampler"),
+        (
+            *("import copyreg", "import functools", "import io", "import itertools", "import pickle"),
+            "from torch.utils.data.distributed import DistributedSampler",
+        ),
     ),
     "rank_sampler": Helper((None,)),
     "rank_batch_sampler": Helper((None,)),

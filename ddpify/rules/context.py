@@ -51,6 +51,7 @@ NAMES = {
     "gather_over_ranks": ("gather_over_ranks", "ddp_gather"),
     "sampler_of_rank_zero": ("SamplerOfRankZero", "DDPSamplerOfRankZero"),
     "whole_batches": READERS,
+    "packed": ("packed", "ddp_packed"),
     "rank_sampler": ("RankSampler", "DDPRankSampler"),
     "rank_batch_sampler": ("RankBatchSampler", "DDPRankBatchSampler"),
     "endless_rank_sampler": ("EndlessRankSampler", "DDPEndlessRankSampler"),
