@@ -2,12 +2,16 @@
 
 import ast
 import collections
+import importlib
+import pickle
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 import table_whole
+import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from ranks import Case, run_many
@@ -15,6 +19,7 @@ from scripts import Script, converted, text
 
 import ddpify
 
+ROOT = Path(__file__).parents[1]
 WITNESS = """
 import os
 
@@ -120,3 +125,14 @@ def test_a_call_that_makes_a_loader_that_trains_and_one_that_does_not_is_convert
     codes = {converted(script, tmp_path).code for _ in range(9)}  # their order in sets is by chance
     assert len(codes) == 1
     assert 'shared=name == "train"' in codes.pop()
+
+
+def test_whole_batches_send_a_row_and_not_what_it_is_a_view_of() -> None:
+    names: dict[str, Any] = {name: importlib.import_module(name) for name in ("copyreg", "functools", "io", "pickle", "torch")}
+    template = (ROOT / "templates/runtime/whole_batches.py").read_text()
+    exec(template.partition("class WholeBatches")[0], names)
+    rows = torch.arange(4e4).reshape(400, 100)
+    sent = [rows[3], rows[5, 7], rows[1].to(torch.bfloat16), {"target": (rows[2].int(), 3.5)}, torch.eye(3).to_sparse()]
+    text = names["packed"](sent)
+    assert len(text) < 5000
+    torch.testing.assert_close(pickle.loads(text), sent, rtol=0, atol=0)
