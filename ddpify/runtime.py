@@ -44,7 +44,7 @@ HELPERS: dict[str, Helper] = {
         True,
         (),
         (
-            *("import copyreg", "import functools", "import io", "import itertools", "import pickle"),
+            *("import copyreg", "import functools", "import itertools", "import pickle", "from io import BytesIO"),
             "from torch.utils.data.distributed import DistributedSampler",
         ),
     ),

@@ -939,3 +939,21 @@ SCRIPTS |= {
     )
     for which, count in {"all": "4", "some": "2"}.items()
 }
+
+SCRIPTS["numbers that are sorted beside whole batches, in a script that calls something io"] = Script(
+    """
+    from os import path as io
+
+    loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in loader:
+            order = sorted(range(len(rows)), key=lambda i: float(rows[i].sum()))
+            loss = F.cross_entropy(net(rows + 0.5 * rows[order]), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+        print(io.basename("out/epoch"), epoch)
+    """
+)

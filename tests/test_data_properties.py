@@ -3,6 +3,7 @@
 import ast
 import collections
 import importlib
+import io
 import pickle
 import tempfile
 from dataclasses import dataclass
@@ -128,7 +129,8 @@ def test_a_call_that_makes_a_loader_that_trains_and_one_that_does_not_is_convert
 
 
 def test_whole_batches_send_a_row_and_not_what_it_is_a_view_of() -> None:
-    names: dict[str, Any] = {name: importlib.import_module(name) for name in ("copyreg", "functools", "io", "pickle", "torch")}
+    names: dict[str, Any] = {name: importlib.import_module(name) for name in ("copyreg", "functools", "pickle", "torch")}
+    names["BytesIO"] = io.BytesIO
     template = (ROOT / "templates/runtime/whole_batches.py").read_text()
     exec(template.partition("class WholeBatches")[0], names)
     rows = torch.arange(4e4).reshape(400, 100)

@@ -6,7 +6,7 @@ def packed(value):
             return tensor.clone().__reduce_ex__(2)
         return functools.partial(torch.as_tensor, device=tensor.device.type), (tensor.detach().cpu().numpy(),)
 
-    file = io.BytesIO()
+    file = BytesIO()
     pickler = pickle.Pickler(file)
     pickler.dispatch_table = {**copyreg.dispatch_table, torch.Tensor: reduced}
     pickler.dump(value)
