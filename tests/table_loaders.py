@@ -4227,3 +4227,38 @@ SCRIPTS["an iterator over a bar that starts again"] = Script(
     """,
     told=("DDP401",),
 )
+_BY_FLAG = """
+    def one_pass(loader, optimizer=None):
+        SETTING
+        total = 0.0
+        for rows, kinds in loader:
+            loss = F.cross_entropy(model(rows), kinds)
+            if ASKED:
+                loss.backward()
+                optimizer.step()
+                optimizer.zero_grad()
+            total += loss.item()
+        return total / len(loader)
+
+    model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    loader, held_out = DataLoader(TensorDataset(x, y), batch_size=8), DataLoader(TensorDataset(x[:21], y[:21]), batch_size=8)
+    for epoch in range(3):
+        print("trained %.6f" % one_pass(loader, optimizer), end="")
+        print("\\nheld out %.6f" % one_pass(held_out))
+    """
+SCRIPTS |= {
+    f"one function for training and evaluation, told apart by {title}": Script(
+        _BY_FLAG.replace("SETTING", text.replace("\n", "\n        ")).replace("ASKED", asked), same=("held out",)
+    )
+    for title, text, asked in (
+        (
+            "a flag that a condition sets",
+            "if optimizer is None:\n    model.eval()\n    training = False\nelse:\n    model.train()\n    training = True",
+            "training",
+        ),
+        ("a flag that a condition changes", "training = False\nif optimizer is not None:\n    training = True", "training"),
+        ("a name that a condition sets", "if optimizer:\n    mode = 'train'\nelse:\n    mode = 'test'", "mode == 'train'"),
+        ("a flag that is chosen", "training = False if optimizer is None else True", "training"),
+    )
+}
