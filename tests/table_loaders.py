@@ -4262,3 +4262,53 @@ SCRIPTS |= {
         ("a flag that is chosen", "training = False if optimizer is None else True", "training"),
     )
 }
+_CHOSEN = """
+    class Part(Dataset):
+        def __init__(self, part):
+            self.rows, self.kinds = (x[:32], y[:32]) if part == "train" else (x[32:], y[32:])
+
+        def __len__(self):
+            return len(self.rows)
+
+        def __getitem__(self, index):
+            return self.rows[index], self.kinds[index]
+
+    class Turned(Part):
+        def __getitem__(self, index):
+            return -self.rows[index], self.kinds[index]
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--turned", action="store_true")
+    args = parser.parse_args()
+    loaders = {}
+    MADE
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for phase in ("train", "val"):
+            total = 0.0
+            for rows, kinds in loaders[phase]:
+                optimizer.zero_grad()
+                with torch.set_grad_enabled(phase == "train"):
+                    loss = F.cross_entropy(model(rows), kinds)
+                    if phase == "train":
+                        loss.backward()
+                        optimizer.step()
+                total += loss.item()
+            print(phase, "%.6f" % (total / len(loaders[phase])))
+    """
+_BY_PHASE = """for phase in ("train", "val"):
+        if args.turned:
+            loaders[phase] = DataLoader(Turned(phase), batch_size=8, shuffle=phase == "train")
+        else:
+            loaders[phase] = DataLoader(Part(phase), batch_size=8, shuffle=phase == "train")"""
+_BY_KEY = """if args.turned:
+        loaders["train"] = DataLoader(Turned("train"), batch_size=8, shuffle=True)
+        loaders["val"] = DataLoader(Turned("val"), batch_size=8)
+    else:
+        loaders["train"] = DataLoader(Part("train"), batch_size=8, shuffle=True)
+        loaders["val"] = DataLoader(Part("val"), batch_size=8)"""
+SCRIPTS |= {
+    f"a dict of loaders, of which each is one of two: {title}": Script(_CHOSEN.replace("MADE", made), same=("val",))
+    for title, made in (("made for each phase", _BY_PHASE), ("made one after another", _BY_KEY))
+}
