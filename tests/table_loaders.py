@@ -4227,3 +4227,88 @@ SCRIPTS["an iterator over a bar that starts again"] = Script(
     """,
     told=("DDP401",),
 )
+_BY_FLAG = """
+    def one_pass(loader, optimizer=None):
+        SETTING
+        total = 0.0
+        for rows, kinds in loader:
+            loss = F.cross_entropy(model(rows), kinds)
+            if ASKED:
+                loss.backward()
+                optimizer.step()
+                optimizer.zero_grad()
+            total += loss.item()
+        return total / len(loader)
+
+    model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    loader, held_out = DataLoader(TensorDataset(x, y), batch_size=8), DataLoader(TensorDataset(x[:21], y[:21]), batch_size=8)
+    for epoch in range(3):
+        print("trained %.6f" % one_pass(loader, optimizer), end="")
+        print("\\nheld out %.6f" % one_pass(held_out))
+    """
+SCRIPTS |= {
+    f"one function for training and evaluation, told apart by {title}": Script(
+        _BY_FLAG.replace("SETTING", text.replace("\n", "\n        ")).replace("ASKED", asked), same=("held out",)
+    )
+    for title, text, asked in (
+        (
+            "a flag that a condition sets",
+            "if optimizer is None:\n    model.eval()\n    training = False\nelse:\n    model.train()\n    training = True",
+            "training",
+        ),
+        ("a flag that a condition changes", "training = False\nif optimizer is not None:\n    training = True", "training"),
+        ("a name that a condition sets", "if optimizer:\n    mode = 'train'\nelse:\n    mode = 'test'", "mode == 'train'"),
+        ("a flag that is chosen", "training = False if optimizer is None else True", "training"),
+    )
+}
+_CHOSEN = """
+    class Part(Dataset):
+        def __init__(self, part):
+            self.rows, self.kinds = (x[:32], y[:32]) if part == "train" else (x[32:], y[32:])
+
+        def __len__(self):
+            return len(self.rows)
+
+        def __getitem__(self, index):
+            return self.rows[index], self.kinds[index]
+
+    class Turned(Part):
+        def __getitem__(self, index):
+            return -self.rows[index], self.kinds[index]
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--turned", action="store_true")
+    args = parser.parse_args()
+    loaders = {}
+    MADE
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for phase in ("train", "val"):
+            total = 0.0
+            for rows, kinds in loaders[phase]:
+                optimizer.zero_grad()
+                with torch.set_grad_enabled(phase == "train"):
+                    loss = F.cross_entropy(model(rows), kinds)
+                    if phase == "train":
+                        loss.backward()
+                        optimizer.step()
+                total += loss.item()
+            print(phase, "%.6f" % (total / len(loaders[phase])))
+    """
+_BY_PHASE = """for phase in ("train", "val"):
+        if args.turned:
+            loaders[phase] = DataLoader(Turned(phase), batch_size=8, shuffle=phase == "train")
+        else:
+            loaders[phase] = DataLoader(Part(phase), batch_size=8, shuffle=phase == "train")"""
+_BY_KEY = """if args.turned:
+        loaders["train"] = DataLoader(Turned("train"), batch_size=8, shuffle=True)
+        loaders["val"] = DataLoader(Turned("val"), batch_size=8)
+    else:
+        loaders["train"] = DataLoader(Part("train"), batch_size=8, shuffle=True)
+        loaders["val"] = DataLoader(Part("val"), batch_size=8)"""
+SCRIPTS |= {
+    f"a dict of loaders, of which each is one of two: {title}": Script(_CHOSEN.replace("MADE", made), same=("val",))
+    for title, made in (("made for each phase", _BY_PHASE), ("made one after another", _BY_KEY))
+}

@@ -5063,3 +5063,56 @@ SCRIPTS["a batch's numbers and the square of its length, kept in a list"] = Scri
     same=("kept",),
     rows=36,
 )
+_WITHIN = """
+    class Average:
+        def __init__(self):
+            self.sum = self.count = self.avg = 0
+
+        def update(self, value, n=1):
+            self.sum += value * n
+            self.count += n
+            self.avg = self.sum / self.count
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+    held_out = DataLoader(TensorDataset(x[:20], y[:20]), batch_size=8)
+
+    def evaluate():
+        total = 0.0
+        with torch.no_grad():
+            for rows, labels in held_out:
+                total += F.cross_entropy(model(rows), labels).item() * len(labels)
+        return total / 20, 20 / total
+
+    history = []
+    for epoch in range(3):
+        for step, (rows, labels) in enumerate(loader):
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), labels).backward()
+            optimizer.step()
+            if step % 4 == 0:
+                found = 0
+                EVALUATION
+        print("held out %.6f" % FOUND)
+    print("history", history)
+    """
+_INLINE = """for rows, labels in OVER:
+                    with torch.no_grad():
+                        found += (model(rows).argmax(1) == labels).sum().item()"""
+_OBJECT = """seen = Average()
+                for rows, labels in held_out:
+                    with torch.no_grad():
+                        seen.update(F.cross_entropy(model(rows), labels).item(), len(labels))"""
+SCRIPTS |= {
+    f"an evaluation within the batches, read after them: {title}": Script(
+        _WITHIN.replace("EVALUATION", text).replace("FOUND", found), same=("held out", "history")
+    )
+    for title, text, found in (
+        ("a loop", _INLINE.replace("OVER", "held_out"), "found"),
+        ("a loop over the same loader", _INLINE.replace("OVER", "loader"), "found"),
+        ("a function", "found, _ = evaluate()", "found"),
+        ("one of a function's numbers, kept in a list", "history.append(evaluate()[0])", "found"),
+        ("a meter", _OBJECT, "(seen.avg + seen.count)"),
+    )
+}

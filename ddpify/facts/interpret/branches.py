@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from ddpify.facts import library, tensors
-from ddpify.facts.interpret.literals import is_number, literal, sources_of
+from ddpify.facts.interpret.literals import is_number, literal, marked_as_literal, sources_of
 from ddpify.facts.interpret.settings import known_if
 from ddpify.facts.interpret.state import Interpreter, State
 from ddpify.facts.model import NOTHING, Class, Decision, Ext, Func, Known, Lit, Method, New, Obj, Tup, Value, join, origins_of
@@ -17,6 +17,7 @@ _VARYING = frozenset(("index", "batch", "whole", "drawn", "random", "decided", "
 _CONTAINERS = frozenset(("list", "tuple", "dict"))
 _ASK_FUNCTIONS = frozenset(("callable", "inspect.isfunction"))
 _NUMBERS = frozenset(("float", "int", "bool"))
+_FLAGS = (bool, str)
 
 
 def execute_if(run: Interpreter, node: ast.If) -> bool:
@@ -48,7 +49,16 @@ def execute_if(run: Interpreter, node: ast.If) -> bool:
     run.frame.idle = idle or not live
     alive = run.merge([_with_numbers_of(live, state) if off and live else state for state, off in ends])
     outputs.mark()
+    if known is not None and alive:
+        _follow_flags(run, node)
     return alive
+
+
+def _follow_flags(run: Interpreter, node: ast.If) -> None:
+    """Mark what the branches of a known test set as known, too: `training = False` where `optimizer is None`."""
+    for name in {n.id for s in (*node.body, *node.orelse) for n in walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}:
+        if isinstance(literal(value := run.lookup(name)), _FLAGS):
+            run.bind(name, marked_as_literal(value))
 
 
 class _Outputs:
@@ -445,6 +455,8 @@ def evaluate_ifexp(run: Interpreter, node: ast.IfExp) -> Value:
     expected = known_flag(run, node.test, settings=True) if plain else None
     if expected is not None and len(parts) == 2:
         return parts[0 if expected else 1]
+    if known is not None and isinstance(literal(parts[0]), _FLAGS):
+        return marked_as_literal(parts[0])
     chosen, decides = join(parts), _deciding(test) if len(parts) == 2 else frozenset()
     rows = chosen.scale in ROWS and test.scale is not None and not same(node.body, node.orelse)
     own = of_kind(decides, "decided") and (rows or chosen.scale in ("mean", "sum", "count", "total"))

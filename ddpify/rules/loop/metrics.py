@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import ast
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from ddpify.edits import InsertAfter, Replace
 from ddpify.facts import batch_source, manual_batches
 from ddpify.facts.effects import effect, effects, fills_file
 from ddpify.facts.library import COLLECTIONS
-from ddpify.facts.model import Call, Func, Lit, New, Tup, Value
+from ddpify.facts.model import Call, Func, Lit, New, Obj, Tup, Value
 from ddpify.facts.tree import inside, is_generator, last_name, same, value_of_line, walk
 from ddpify.facts.writes import Batches
 from ddpify.records import replace
@@ -39,6 +39,7 @@ from ddpify.rules.loop.reduction import Reduction
 from ddpify.rules.loop.reductions import loader_of, reduce
 
 CODE = "DDP404"
+_Live = tuple[LiveOut, Reduction]
 _DRAWING_ALL = frozenset(("torch.utils.data.RandomSampler", "torch.utils.data.SequentialSampler"))  # without num_samples
 TITLE = "reduce metrics over the ranks"
 EXAMPLES: tuple[Example, ...] = (
@@ -127,15 +128,14 @@ EXAMPLES: tuple[Example, ...] = (
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Reduce after each loop over shares of the data."""
-    seen, noted = set[ast.AST](), False
-    for node in context.once(_loops):
-        if node in seen:
-            continue
-        seen.add(node)
-        if not context.facts.is_edited(node):
+    seen, noted = set[ast.AST](context.once(_loops)), False
+    found = {node: [*_reductions(context, node)] for node in context.once(_loops) if context.facts.is_edited(node)}
+    now = _in_turn(context, found)
+    for node in dict.fromkeys(context.once(_loops)):
+        if node not in now:
             yield from _elsewhere(context, node)
             continue
-        for item in _reduce(context, node):
+        for item in _reduce(context, node, now[node]):
             noted |= isinstance(item, Finding) and item.level is Safety.NOTE
             twice = isinstance(item, Change) and node not in context.facts.training_loops and _repeats_samples(context, node)
             yield replace(item, why=_TWICE, level=Safety.NOTE) if twice and isinstance(item, Change) else item
@@ -509,14 +509,38 @@ def by_batch(context: Context) -> Iterator[Change]:
         yield change
 
 
-def _reduce(context: Context, loop: Batches) -> Iterator[Change | Finding]:
+def _in_turn(context: Context, found: Mapping[Batches, list[_Live]]) -> Mapping[Batches, list[_Live]]:
+    """What is reduced now: what is made of another loop's numbers waits until those are of all ranks, or it would sum them again."""
+    run, around = context.facts.after, dict[ast.AST, set[ast.AST]]()
+    for call in run.trace.calls if len(found) > 1 else ():
+        nodes = [loop.node for loop in call.loops]
+        for i, node in enumerate(nodes):
+            around.setdefault(node, set()).update(nodes[:i])
+    given = {loop: {o for live, r in pairs if not (r.problem or r.note) for o in _batches(context, live)} for loop, pairs in found.items()}
+    now = dict[Batches, list[_Live]]()
+    for loop, pairs in found.items():
+        own, first = run.value(loop).batches(), set[Obj]()
+        for other, batches in given.items():
+            first |= batches if loop in around.get(other, ()) else batches - own if other is not loop else set()
+        now[loop] = [(live, reduction) for live, reduction in pairs if first.isdisjoint(_batches(context, live))]
+    return now if any(now.values()) else found
+
+
+def _batches(context: Context, live: LiveOut) -> frozenset[Obj]:
+    """What makes the batches of which a live-out variable, or what it holds, is computed."""
+    held = context.facts.after.held(live.value)
+    kept = (v for value in held for o in value.instances() for v in context.facts.after.of(o).values())
+    return frozenset(o for value in (*held, *kept) for o in value.batches())
+
+
+def _reduce(context: Context, loop: Batches, pairs: Iterable[_Live]) -> Iterator[Change | Finding]:
     """Reduce what is live after one loop, where it differs between ranks."""
     over = _over(context, loop)
     evaluates = bool(over & context.sharded_loaders) and not over <= context.sharded_loaders  # of which every rank reads all
     kinds = sampler_kinds(context, over & frozenset(context.facts.loaders)) if evaluates else None
     loader = loader_of(context, loop)
     reductions: list[Reduction] = []
-    for live, reduction in _reductions(context, loop):
+    for live, reduction in pairs:
         if (within := combined_within(context, live)) is not None:
             why = f"`{live.name}` is a part of what the script combines over the ranks itself, by what it takes for its share"
             yield context.manual(CODE, within, why, f"combine {live.name} alone, and compute with what is of all ranks")
@@ -544,7 +568,7 @@ def _over(context: Context, loop: Batches) -> frozenset[New]:
     return frozenset(o for o in context.facts.after.value(loop).batches() if isinstance(o, New))
 
 
-def _reductions(context: Context, loop: Batches) -> Iterator[tuple[LiveOut, Reduction]]:
+def _reductions(context: Context, loop: Batches) -> Iterator[_Live]:
     """What is live after a loop and differs between ranks, and how it is reduced."""
     sharded = bool(_over(context, loop) & context.sharded_evaluation)
     for live in live_out(context, loop):

@@ -522,12 +522,13 @@ def _attribute_holding(context: Context, instances: frozenset[New], loader: New)
 
 def _text_of_one(context: Context, part: ast.Name | ast.Attribute | ast.Subscript, loader: New) -> _Text | None:
     """How one of the loaders is named that an expression may be: training loaders alike, another by its key or by its sampler."""
-    run, code = context.facts.after, context.source(part)
-    if run.value(part).instances() <= set(context.facts.loaders):
+    run, code, training = context.facts.after, context.source(part), set(context.facts.loaders)
+    if run.value(part).instances() <= training:
         return _Text(code, loop=_comprehended(context, part))
     if isinstance(part, ast.Subscript):
+        alike = {o for o in training if epoch_of(context, o) == epoch_of(context, loader)}
         entries = (pair for holder in run.value(part.value).instances() for pair in run.of(holder).items())
-        keys = [name for name, value in entries if not name.startswith("[") and value.instances() == {loader}]
+        keys = [name for name, value in entries if not name.startswith("[") and loader in value.instances() <= alike]
         return _Text(f"{context.source(part.value)}[{context.quoted(keys[0])}]") if keys else None
     kinds = sampler_kinds(context, frozenset((loader,)))
     return _Text(code, kinds, _comprehended(context, part)) if kinds and part in context.tree.parent else None
