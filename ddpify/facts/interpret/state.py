@@ -258,7 +258,8 @@ class Interpreter(ABC):
             if not isinstance(owner, Frame):
                 self.memory.add((owner, name), self.decided(now))
             elif owner.local is not None:
-                self.memory.doubt()
+                if owner is not self.frame:
+                    self.memory.doubt()
                 owner.local[name] = held | self.decided(now)
                 owner.changes(name)
 

@@ -132,7 +132,8 @@ def _share(run: Interpreter, some: Mapping[Holder, ast.expr], others: Mapping[Ho
         together: dict[Holder, ast.expr] = {}
         for holder, node in (*some.items(), *others.items()):
             together |= {holder: node, **run.second.get(holder, {})}
-        run.memory.doubt()
+        if any(owner is not run.frame for owner, _ in together):
+            run.memory.doubt()
         run.second |= dict.fromkeys(together, together)
 
 
