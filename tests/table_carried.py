@@ -1115,3 +1115,86 @@ SCRIPTS["a state of one or two tensors, let go by a function that calls itself"]
             sgd.step()
     """
 )
+
+_VIEWED = """
+    import numpy as np
+
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    centers = torch.zeros(2, 8)
+    FIRST
+    for epoch in range(3):
+        for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True):
+            WRITTEN
+            loss = F.cross_entropy(net(rows), kinds) + (net.weight * centers).pow(2).sum()
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+        print("centers", round(centers.sum().item(), 8))
+"""
+for _title, _first, _written in (
+    ("an entry that has a name of its own", "pass", "row = centers[0]; row.copy_(0.9 * row + 0.1 * rows.mean(0))"),
+    ("an entry that was given a name before", "row = centers[0]", "row.add_(0.1 * rows.mean(0))"),
+    ("an entry of another shape of it", "flat = centers.view(-1)", "flat[:8] += 0.1 * rows.mean(0)"),
+    ("an entry of another shape that has no name", "pass", "centers.view(-1)[:8].add_(0.1 * rows.mean(0))"),
+    ("a row that is selected", "pass", "centers.select(0, 0).add_(0.1 * rows.mean(0))"),
+    ("the array of it", "array = centers.numpy()", "array[0] += 0.1 * rows.mean(0).numpy()"),
+    (
+        "each of its rows in a loop",
+        "pass",
+        "\n            ".join(("for _, row in enumerate(centers):", "    row.add_(0.1 * rows.mean(0))")),
+    ),
+    ("one of its rows, which are unpacked", "first, second = centers", "first.add_(0.1 * rows.mean(0))"),
+    ("its other name, to which is added", "held = centers", "held += 0.1 * rows.mean(0)"),
+    ("what lets go of its gradients", "held = centers.detach()", "held += 0.1 * rows.mean(0)"),
+):
+    SCRIPTS[f"a state changes by way of {_title}"] = Script(
+        _VIEWED.replace("FIRST", _first).replace("WRITTEN", _written), same=("centers",)
+    )
+_TWICE_NAMED = """
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True):
+            moved = rows.clone()
+            WRITTEN
+            loss = F.cross_entropy(net(moved), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+"""
+for _title, _written in (
+    ("a column of them", "column = moved[:, 0]; column.sub_(column.mean())"),
+    ("the entries of a column of them", "column = moved[:, 0]; column[:] = rows.mean()"),
+    ("another name of them", "named = moved; named -= named.mean(0)"),
+):
+    SCRIPTS[f"rows of a batch get its mean by way of {_title}"] = Script(_TWICE_NAMED.replace("WRITTEN", _written))
+SCRIPTS["noise is put into a column of an array of each sample, of which the loss takes a total"] = Script(
+    """
+    import numpy as np
+
+    np.random.seed(0)
+
+    def noisy(image, level):
+        out = image.copy()
+        for at in range(out.shape[1]):
+            mask, noise = (np.random.uniform(0, 1, out.shape[0]) for _ in range(2))
+            column = out[:, at]
+            column[mask < level] = noise[mask < level]
+        return out
+
+    net = nn.Linear(8, 8)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    error = nn.MSELoss(reduction="sum")
+    for epoch in range(3):
+        for rows, _ in DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True):
+            noised = rows.clone()
+            for at in range(rows.size(0)):
+                image = rows[at].numpy().reshape(4, 2)
+                noised[at] = torch.from_numpy(noisy(image, np.random.uniform(0, 1)).reshape(8))
+            loss = error(net(noised), noised - rows) / (2 * rows.size(0))
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+    """
+)

@@ -1129,3 +1129,31 @@ SCRIPTS |= {
         _ONE_BY_ONE.replace("{added}", "hits[i].item() * hits[i - 1].item()"), told=("DDP404",)
     ),
 }
+
+SCRIPTS["a meter keeps its totals under names of its class alone"] = Script(
+    """
+    class Meter:
+        def __init__(self):
+            self.__total, self.__count = 0.0, 0
+
+        def update(self, value, count):
+            self.__total += value * count
+            self.__count += count
+
+        def average(self):
+            return self.__total / self.__count
+
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        meter = Meter()
+        for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True):
+            loss = F.cross_entropy(net(rows), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+            meter.update(loss.item(), rows.size(0))
+        print("average", round(meter.average(), 6))
+    """,
+    same=("average",),
+)

@@ -235,6 +235,13 @@ class Value:
             objs = _ANYTHING  # and so it stays, whatever is added
         return Value(objs if _ANYTHING.isdisjoint(objs) else _ANYTHING, origins, scale, shape)
 
+    def changed(self, by: Value) -> Value:
+        """What a tensor is once a view of it, or what it is a view of, has been changed in place."""
+        alike = by.scale is None or by.scale == self.scale or (by.scale in ROWS and self.scale in ROWS)
+        alike = alike or (self.scale is None and by.scale not in ROWS)
+        shape = self.shape and self.shape._replace(uniform=False)  # entries of a constant may differ from here on
+        return Value(self.objs, union(self.origins, by.origins), self.scale if alike else "other", shape)
+
     def of_kind(self, kind: str) -> frozenset[Any]:
         """What the origins of one kind name."""
         return of_kind(self.origins, kind)
@@ -478,6 +485,7 @@ class Trace:
     decisions: list[Decision] = field(default_factory=list)
     values: dict[ast.AST, Value] = field(default_factory=dict)
     visited: set[ast.AST] = field(default_factory=set)
+    views: dict[ast.Name, ast.expr] = field(default_factory=dict)  # where a name is given a tensor that another holds: that one
     exhausted: bool = False
     believed: dict[ast.AST, tuple[str, str]] = field(default_factory=dict)  # where it is said how values differ: of what function, and how
     outputs_of: dict[Obj, set[Obj]] = field(default_factory=dict)  # the modules that a module's outputs come from, through the graph

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 
 from ddpify.facts import library, named, tensor_entries, uniform
-from ddpify.facts.interpret import written
+from ddpify.facts.interpret import views, written
 from ddpify.facts.interpret.known_to_calls import depends, knows_batch
 from ddpify.facts.interpret.literals import is_whole_number, literal, literal_keys
 from ddpify.facts.interpret.operators import by_class
@@ -160,12 +160,14 @@ def _into_entry(run: Interpreter, target: ast.Subscript, value: Value) -> None:
 
 def _has_from_here_on(run: Interpreter, of: ast.expr, origins: frozenset[Origin], index: Value, value: Value) -> None:
     """Let a tensor be made of what one of its entries was computed from, too."""
-    receiver = run.expression(of)
+    named_so = isinstance(of, (ast.Name, ast.Attribute))
+    receiver = run.expression(of) if named_so else run.trace.values.get(of, NOTHING)
     shape = receiver.shape and receiver.shape._replace(uniform=False)  # entries of a constant may differ from here on
-    if not receiver.objs and origins and isinstance(of, (ast.Name, ast.Attribute)):
+    if not receiver.objs and origins:
         other = isinstance(of, ast.Name) and receiver.scale == "sample" and _is_of_other_samples(run, index)
         other = other or (isinstance(of, ast.Name) and receiver.scale is None and _is_of_all(index, value))
-        written.hold(run, of, Value(receiver.objs, receiver.origins | origins, "other" if other else receiver.scale, shape))
+        held = Value(receiver.objs, receiver.origins | origins, "other" if other else receiver.scale, shape)
+        (written.hold if named_so else written.part_changed)(run, of, held)
 
 
 def _is_of_all(index: Value, value: Value) -> bool:
@@ -382,6 +384,8 @@ def execute_augassign(run: Interpreter, node: ast.AugAssign) -> bool:
         written.hold(run, node.target, run.expression(node.target))
     if isinstance(node.target, ast.Name) and not old.objs:  # a tensor is changed in place
         run.frame.changes(node.target.id)
+        if views.is_in_place(run, node.target, old):
+            run.change_others([run.holder_of(node.target.id)], run.expression(node.target))
         if old.of_kind("parameters") and (run.no_grad or not value.of_kind("forward")):  # a weight or its gradient, and no sum of a loss
             run.store(node.target, old, new)
     return True

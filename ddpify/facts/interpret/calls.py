@@ -181,6 +181,8 @@ def changed_in_place(run: Interpreter, method: ast.Attribute, was: Value, result
             entry_changed(run, inner, result)
     elif not combine(run, inner, was, result):
         filled_with(run, inner, result.scale is None and result.shape is not None and result.shape.uniform)
+        if isinstance(inner, ast.Call):
+            written.part_changed(run, inner, result)
 
 
 def _filled(run: Interpreter, value: Value) -> Value:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Mapping
 
 from ddpify.facts import library, named, operands, orders, tensors
-from ddpify.facts.interpret import filled
+from ddpify.facts.interpret import filled, written
 from ddpify.facts.interpret.assignment import depends_on, may_know_more
 from ddpify.facts.interpret.branches import decide
 from ddpify.facts.interpret.expressions import listed
@@ -97,6 +97,7 @@ def execute_for(run: Interpreter, node: ast.For) -> bool:
         element = run.element(over, node)
         begin_pass(run)
         run.assign(node.target, element)
+        written.name_entries(run, node.target, node.iter)
         run.note(node, element)
         passes.append(Loop(node, run.frame.file, over, element | run.fed.get(node, NOTHING)))
         return passes[-1]

@@ -153,6 +153,7 @@ class Interpreter(ABC):
         self.heads: list[int] = []  # of the loops that run: the point at which a pass begins
         self.claims = Claims()
         self.second: dict[Holder, dict[Holder, ast.expr]] = {}  # by what holds a tensor: all that holds the same, and where that is named
+        self.parts: dict[Holder, bool] = {}  # those of them that hold a part of it, and whether that is sure
         self.access: ast.expr | None = None  # the attribute that is being read: where a property runs
 
     @property
@@ -249,12 +250,18 @@ class Interpreter(ABC):
         others = {other: node for holder in holders for other, node in self.second.get(holder, {}).items() if other != holder}
         for (owner, name), node in others.items():
             base = None if isinstance(node, ast.Name) else just(owner)  # type: ignore[arg-type]
-            self.events.append((Kind.CHANGE, node, base, value))
+            held = self.memory.get((owner, name), NOTHING) if not isinstance(owner, Frame) else (owner.local or {}).get(name, NOTHING)
+            now = value
+            if (owner, name) in self.parts or any(holder in self.parts for holder in holders):
+                now = held.changed(value)
+            self.events.append((Kind.CHANGE, node, base, now))
             if not isinstance(owner, Frame):
-                self.memory.add((owner, name), self.decided(value))
+                self.memory.add((owner, name), self.decided(now))
             elif owner.local is not None:
-                self.memory.doubt()
-                owner.local[name] = owner.local.get(name, NOTHING) | self.decided(value)
+                if owner is not self.frame:
+                    self.memory.doubt()
+                owner.local[name] = held | self.decided(now)
+                owner.changes(name)
 
     def set_attribute(self, obj: Obj, name: str, value: Value, strong: bool) -> None:
         """Let an object hold `value` as `name`; not `strong`: or what it held before."""
@@ -427,7 +434,7 @@ class Interpreter(ABC):
             seen.around = self.closures.get(of[0])  # type: ignore[index]
             return join([names[of[1]] for names in seen.holders(of[1])])  # type: ignore[index]
         if kind == "second":
-            return frozenset(self.second.get(of, ()))  # type: ignore[call-overload]
+            return frozenset((holder, self.parts.get(holder)) for holder in self.second.get(of, ()))  # type: ignore[call-overload]
         if kind == "keys":
             return frozenset(self.keys.get(of, ()))  # type: ignore[call-overload]
         if kind == "hooks":

@@ -6,10 +6,12 @@ import ast
 from collections.abc import Mapping
 
 from ddpify.facts import tensor_entries, tensors
+from ddpify.facts.interpret import views
 from ddpify.facts.interpret.state import Frame, Holder, Interpreter
 from ddpify.facts.model import NOTHING, Value
 from ddpify.facts.operands import argument
 from ddpify.facts.origins import Origin
+from ddpify.facts.tree import same
 from ddpify.placement.shape import COUPLED, PLACES, ROWS, Use
 from ddpify.placement.transfer import together
 
@@ -58,16 +60,61 @@ def hold(run: Interpreter, node: ast.expr, value: Value, alone: bool = False) ->
 
 
 def name_again(run: Interpreter, target: ast.expr, node: ast.expr) -> None:
-    """`self.centers = centers`: another name of a tensor, whichever of which changes it in place; of a tuple, each entry's."""
-    if isinstance(target, (ast.Tuple, ast.List)) and isinstance(node, (ast.Tuple, ast.List)):
-        for part, given in zip(target.elts, node.elts, strict=False):
-            name_again(run, part, given)
+    """`self.centers = centers`, `row = centers[0]`: another name of a tensor or of a part of it; of a tuple, each entry's."""
+    if isinstance(target, (ast.Tuple, ast.List)):
+        given = node.elts if isinstance(node, (ast.Tuple, ast.List)) else [node] * len(target.elts)
+        for part, of in zip(target.elts, given, strict=False):
+            (name_again if of is not node else name_part)(run, part, of)
         return
     if isinstance(target, ast.Name) and run.second:
         _forget(run, run.holder_of(target.id))
     value = run.trace.values.get(node, NOTHING)
-    if not value.objs and value.shape is not None and not value.of_kind("batch"):
-        _share(run, _holders(run, target), _holders(run, node))
+    held = views.viewed(run, node)
+    if held is not None and not value.objs and (value.shape is not None or held.part):
+        _name(run, target, held)
+
+
+def name_part(run: Interpreter, target: ast.expr, node: ast.expr) -> None:
+    """`for row in centers:`, `a, b = x.chunk(2)`: names of the parts of a tensor."""
+    if isinstance(target, (ast.Tuple, ast.List)):
+        for part in target.elts:
+            name_part(run, part, node)
+        return
+    if isinstance(target, ast.Name) and run.second:
+        _forget(run, run.holder_of(target.id))
+    held = views.viewed(run, node)
+    if held is not None and run.trace.values.get(node, NOTHING).shape is not None:
+        _name(run, target, held._replace(part=True))
+
+
+def name_entries(run: Interpreter, target: ast.expr, over: ast.expr) -> None:
+    """`for k, row in enumerate(centers):`: names of the entries of what a loop runs over."""
+    paths = run.trace.values.get(over.func, NOTHING).paths() if isinstance(over, ast.Call) else frozenset()
+    if isinstance(over, ast.Call) and isinstance(target, (ast.Tuple, ast.List)) and paths and paths <= {"enumerate", "zip"}:
+        parts = target.elts[1:] if paths == {"enumerate"} else target.elts
+        for part, of in zip(parts, over.args, strict=False):
+            name_entries(run, part, of)
+        return
+    name_part(run, target, over)
+
+
+def _name(run: Interpreter, target: ast.expr, held: views.Viewed) -> None:
+    """Let a name or an attribute hold a tensor that another holds, or a part of it."""
+    some = _holders(run, target)
+    if isinstance(target, ast.Name) and not same(target, held.tensor):
+        run.trace.views[target] = held.tensor
+    _share(run, some, _holders(run, held.tensor))
+    run.parts |= dict.fromkeys(some, held.sure) if held.part and not same(target, held.tensor) else {}
+
+
+def part_changed(run: Interpreter, node: ast.expr, value: Value) -> None:
+    """Let what holds a tensor be made of what a view of it holds from here on, as of `x` where `x.view(-1)[:8]` is written to."""
+    held = views.viewed(run, node)
+    if held is None:
+        return
+    now = run.lookup(held.tensor.id) if isinstance(held.tensor, ast.Name) else run.expression(held.tensor)
+    if not now.objs:
+        hold(run, held.tensor, now.changed(value) if held.part else value)
 
 
 def _holders(run: Interpreter, node: ast.expr) -> dict[Holder, ast.expr]:
@@ -85,13 +132,15 @@ def _share(run: Interpreter, some: Mapping[Holder, ast.expr], others: Mapping[Ho
         together: dict[Holder, ast.expr] = {}
         for holder, node in (*some.items(), *others.items()):
             together |= {holder: node, **run.second.get(holder, {})}
-        run.memory.doubt()
+        if any(owner is not run.frame for owner, _ in together):
+            run.memory.doubt()
         run.second |= dict.fromkeys(together, together)
 
 
 def _forget(run: Interpreter, holder: Holder) -> None:
     """A name holds another tensor from here on."""
     run.second.pop(holder, {}).pop(holder, None)
+    run.parts.pop(holder, None)
 
 
 def handed(run: Interpreter, frame: Frame, name: str, given: ast.expr) -> None:

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from ddpify.edits import Edit, Replace
 from ddpify.facts.collect import TrainingLoop, loss_of
 from ddpify.facts.definitions import Place
+from ddpify.facts.interpret import views
 from ddpify.facts.library import COLLECTIONS, REFILLS, mixed
 from ddpify.facts.model import Loop, New, join, just
 from ddpify.facts.tree import last_name
@@ -192,8 +193,21 @@ def _is_read_later(context: Context, batches: Loop, target: ast.expr, depth: int
         function = tree.function(base)
         given = given_to(context, function, base.id) if depth and isinstance(function, ast.FunctionDef) else []
         return any(g is not None and _is_read_later(context, batches, g, depth - 1) for g in given)
+    if depth and any(_is_read_later(context, batches, tensor, depth - 1) for tensor in _viewed(context, base)):
+        return True
     held = [p for p in _places(context, target) if not isinstance(p.owner, New) or definitions.outlives(batches.node, p.owner)]
     return definitions.exposed(batches.node, held)
+
+
+def _viewed(context: Context, base: ast.expr) -> set[ast.expr]:
+    """What tensors something may be a view of."""
+    run, tree = context.facts.after, context.facts.tree_of(base)
+    held = views.viewed(run.interpreter, base)
+    if held is not None and held.tensor is not base:
+        return {held.tensor}
+    function = tree.function(base)
+    bound = {n: of for n, of in run.trace.views.items() if isinstance(base, ast.Name) and n.id == base.id}
+    return {of for n, of in bound.items() if context.facts.tree_of(n) is tree and tree.function(n) is function}
 
 
 def _is_local(context: Context, base: ast.Name) -> bool:

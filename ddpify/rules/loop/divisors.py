@@ -128,8 +128,11 @@ def _is_of_torch(obj: Obj) -> bool:
 
 def places(context: Context, test: Callable[[ast.expr, Value], bool]) -> Iterator[tuple[ast.expr, bool]]:
     """The expressions that pass a test and that all ranks evaluate in training; for each, whether some do without gradients, too."""
-    for node, value in context.facts.after.trace.values.items():
-        if isinstance(node, ast.expr) and value.of_kind("batch") and test(node, value) and context.facts.may_edit(node):
+    run = context.facts.after
+    for node, value in run.trace.values.items():
+        if not isinstance(node, ast.expr) or run.scopes.tree(node) is None:  # of no tree is what an edit names
+            continue
+        if value.of_kind("batch") and test(node, value) and context.facts.may_edit(node):
             graded = _without_gradients_too(context, node, value)
             if graded is not None:
                 yield node, graded

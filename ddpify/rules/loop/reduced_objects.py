@@ -42,7 +42,7 @@ def _averages(var: Variable, names: Iterable[str]) -> list[str]:
         return []
     kept = {name: run.attribute(o, name) for name in sorted(names) for o in var.objs}
     own = [v for v in kept.values() if v.scale != "mean" or v.of_kind("decided") or v.of_kind("forward")]  # a forward: with its graph
-    if own or not all(map(_is_number, join(list(kept.values())).objs)):
+    if own or any(map(_is_of_class, kept)) or not all(map(_is_number, join(list(kept.values())).objs)):
         return []
     return [summed(var.context, f"{live.shown}.{name}", value, var.share("mean")) for name, value in kept.items()]
 
@@ -150,7 +150,7 @@ def of_meter(var: Variable) -> Reduction:
     meters = {meter(context, o) for o in var.objs}
     kind = next((m for m in meters if m is not None), None)
     running = _averages(var, kind.running) if kind is not None else []
-    if kind is None or len(meters) > 1 or len(running) < len(kind.running):
+    if kind is None or len(meters) > 1 or len(running) < len(kind.running) or _is_private(kind):
         return unknown(live)
     if not is_fresh(context, var.loop, live, kind.totals):
         return carried_on(live)
@@ -172,6 +172,16 @@ def of_meter(var: Variable) -> Reduction:
     for name, value in kind.derived:
         lines.append(f"{live.shown}.{name} = {re.sub(r'(?<![A-Za-z0-9_])self(?=[.])', lambda _: live.shown, ast.unparse(value))}")
     return replace(sums([*lines, *running], doubt), edits=edits or []) if all(lines) else unknown(live)
+
+
+def _is_private(kind: Meter) -> bool:
+    """Whether only the methods of a class can read by these names what a meter holds: Python puts the class's name before `__total`."""
+    derived = {n.attr for _, value in kind.derived for n in walk(value) if isinstance(n, ast.Attribute)}
+    return any(map(_is_of_class, (*kind.totals, *kind.running, *(name for name, _ in kind.derived), *derived)))
+
+
+def _is_of_class(name: str) -> bool:
+    return name.startswith("__") and not name.endswith("__")
 
 
 def _same_keys(var: Variable, kind: Meter) -> bool:
