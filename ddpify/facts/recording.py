@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 from typing import Any
 
+from ddpify.facts.aliases import Aliases
 from ddpify.facts.memory import Reads
 from ddpify.facts.model import NOTHING, Call, Known, Loop, Obj, Stack, Store, Value
 
@@ -73,7 +74,7 @@ class Seen:
 class Recording(Reads):
     """What a running function reads that was there before it, and writes."""
 
-    __slots__ = ("closures", "driven", "functions", "made", "other", "settings", "settings_asked")
+    __slots__ = ("aliases", "closures", "driven", "functions", "made", "other", "settings", "settings_asked")
 
     def __init__(self, driven: int, settings: frozenset[Known]) -> None:
         super().__init__()
@@ -83,12 +84,14 @@ class Recording(Reads):
         self.other: dict[tuple[str, object], object] = {}  # what was asked of the run beside its memory
         self.closures: dict[tuple[ast.AST, Stack], Any] = {}  # the frames in which functions were defined
         self.functions: set[tuple[ast.AST, Stack]] = set()
+        self.aliases = Aliases()  # which names and attributes were given the same tensor
         self.driven = driven  # how many functions a command line was known to run
 
     def add(self, inner: Recording) -> None:
         """What a function that was called has read and written."""
         self.include(inner, inner.saved.__getitem__)
         self.add_rest(inner, inner.settings)
+        self.aliases.include(inner.aliases)
 
     def add_rest(self, inner: Recording, settings: frozenset[Known]) -> None:
         """What it has asked beside the memory; `settings` are what was known of them where it began."""

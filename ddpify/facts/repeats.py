@@ -49,6 +49,7 @@ class Outcome(Repeated):
     def __init__(self, run: Interpreter, frame: Frame, recording: Recording, start: tuple[int, ...]) -> None:
         self.of, self.assumed = run, _assumptions(run)
         self.recording = recording
+        self.frame, self.views = frame, run.trace.views
         self.start, self.end = start, lengths(run)
         self.around = _around(run, recording.functions)
         self.stack = run.stack
@@ -133,6 +134,8 @@ class Outcome(Repeated):
             for obj, known in recording.made.items():
                 made_under(run, obj, known | run.settings)
         run.closures.update(recording.closures)
+        for aliases in run.all_aliases():
+            aliases.include(recording.aliases, self.frame, frame)
         self._seen_again(run)
         frame.returned, frame.yielded, frame.changed, frame.local = self.returned, self.yielded, set(self.changed), self.local
 
@@ -151,6 +154,7 @@ class Outcome(Repeated):
         else:
             if run is not self.of:
                 trace.believed.update(self.believed)
+                trace.views |= self.views
                 trace.visited |= self.visited()
                 for obj, parts in self.outputs_of.items():
                     trace.outputs_of.setdefault(obj, set()).update(parts)

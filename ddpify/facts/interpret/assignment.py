@@ -128,7 +128,7 @@ def _into_attribute(run: Interpreter, target: ast.Attribute, value: Value) -> No
 
 def _joined_by_keys(run: Interpreter, obj: New) -> None:
     """Let what an entry of a dict or a list may be follow from its keys, one of which has a new value."""
-    run.asks("keys", obj)
+    run.memory.of(obj)  # all of it makes a difference
     run.memory[obj, ELEMENT] = join([run.memory.get((obj, k), NOTHING) for k in (*run.keys[obj], UNNAMED)])
 
 

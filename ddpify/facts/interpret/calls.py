@@ -587,7 +587,7 @@ def invoke_named(
 
 def _hand_back(run: Interpreter, func: Func, node: ast.AST, frame: Frame) -> None:
     """What a function has filled in place with rows of a batch, the caller's names hold from here on."""
-    if not (frame.changed or run.second) or not isinstance(node, ast.Call) or frame.local is None:
+    if not (frame.changed or run.aliases.together) or not isinstance(node, ast.Call) or frame.local is None:
         return
     names = [p.arg for p in (*func.node.args.posonlyargs, *func.node.args.args)][func.owner is not None :]
     for name, given in [*zip(names, node.args, strict=False), *((k.arg, k.value) for k in node.keywords)]:
@@ -649,7 +649,8 @@ def call_function(
     run.no_grad -= quiet
     run.stack, run.breaks = saved
     _hand_back(run, func, node, frame)
-    written.left(run, frame)
+    for aliases in run.all_aliases():
+        aliases.leave(frame)
     if frame.yielded.objs or frame.yielded.origins or frame.yielded.scale:
         made = run.objects.new("generator", node, run.stack)
         run.memory[made, ELEMENT] = frame.yielded

@@ -368,7 +368,7 @@ def _keys_as_written(run: Interpreter, objs: Iterable[Obj]) -> bool:
 
 def _keys_of(run: Interpreter, obj: New) -> Value:
     """The keys of a dict, where they are known names."""
-    run.asks("keys", obj)
+    run.memory.of(obj)  # all of it makes a difference
     if (obj, UNNAMED) in run.memory or not run.keys.get(obj):
         return Value(frozenset(), run.memory[obj, ELEMENT].origins)
     return Value(frozenset(Lit(key) for key in run.keys[obj]))

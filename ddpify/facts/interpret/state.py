@@ -10,6 +10,7 @@ import builtins
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 
+from ddpify.facts.aliases import Aliases, Holder
 from ddpify.facts.assumed import AS_WRITTEN, AssumedEdits
 from ddpify.facts.claims import Claims
 from ddpify.facts.library.paths import MODULES, OF_REPLICAS
@@ -46,7 +47,6 @@ _BUILTINS = frozenset(dir(builtins))
 _SAYING = (ast.UnaryOp, ast.Attribute, ast.Name)  # what may say that targets are ignored
 STARS = "[stars]"  # of a module: the libraries of which it imports all names
 State = tuple[dict[str, Value] | None, Version]
-Holder = tuple[object, str]  # what holds a tensor, and by which name: a running function, a module or an object
 ELEMENT = "[]"  # what any element of a container is
 UNNAMED = "[?]"  # what was put in under keys that are not known
 
@@ -152,8 +152,7 @@ class Interpreter(ABC):
         self.recursions: dict[ast.AST, set[tuple[Func, Stack]]] = {}  # where functions were called that were running
         self.heads: list[int] = []  # of the loops that run: the point at which a pass begins
         self.claims = Claims()
-        self.second: dict[Holder, dict[Holder, ast.expr]] = {}  # by what holds a tensor: all that holds the same, and where that is named
-        self.parts: dict[Holder, bool] = {}  # those of them that hold a part of it, and whether that is sure
+        self.aliases = Aliases()
         self.access: ast.expr | None = None  # the attribute that is being read: where a property runs
 
     @property
@@ -246,13 +245,13 @@ class Interpreter(ABC):
         """Let what holds the same tensors by other names hold what they are by now, changed in place."""
         holders = list(holders)
         for holder in holders:
-            self.asks("second", holder)
-        others = {other: node for holder in holders for other, node in self.second.get(holder, {}).items() if other != holder}
-        for (owner, name), node in others.items():
+            self.asks_alias(holder)
+        parts = self.aliases.parts
+        for (owner, name), node in self.aliases.others(holders).items():
             base = None if isinstance(node, ast.Name) else just(owner)  # type: ignore[arg-type]
             held = self.memory.get((owner, name), NOTHING) if not isinstance(owner, Frame) else (owner.local or {}).get(name, NOTHING)
             now = value
-            if (owner, name) in self.parts or any(holder in self.parts for holder in holders):
+            if (owner, name) in parts or any(holder in parts for holder in holders):
                 now = held.changed(value)
             self.events.append((Kind.CHANGE, node, base, now))
             if not isinstance(owner, Frame):
@@ -262,6 +261,17 @@ class Interpreter(ABC):
                     self.memory.doubt()
                 owner.local[name] = held | self.decided(now)
                 owner.changes(name)
+
+    def asks_alias(self, holder: Holder) -> None:
+        """Note that it is asked what else holds the tensor of a holder: a function that begins has no names for any."""
+        if holder[0] is not self.frame:
+            self.asks("alias", holder)
+
+    def all_aliases(self) -> Iterator[Aliases]:
+        """The names of tensors that have several, of the run and of the function that is recorded."""
+        yield self.aliases
+        if isinstance(self.memory.watch, Recording):
+            yield self.memory.watch.aliases
 
     def set_attribute(self, obj: Obj, name: str, value: Value, strong: bool) -> None:
         """Let an object hold `value` as `name`; not `strong`: or what it held before."""
@@ -433,10 +443,8 @@ class Interpreter(ABC):
             seen = Frame("", {})
             seen.around = self.closures.get(of[0])  # type: ignore[index]
             return join([names[of[1]] for names in seen.holders(of[1])])  # type: ignore[index]
-        if kind == "second":
-            return frozenset((holder, self.parts.get(holder)) for holder in self.second.get(of, ()))  # type: ignore[call-overload]
-        if kind == "keys":
-            return frozenset(self.keys.get(of, ()))  # type: ignore[call-overload]
+        if kind == "alias":
+            return self.aliases.of(of)  # type: ignore[arg-type]
         if kind == "hooks":
             return tuple(self.hooks.get(of, {}).items()) if of is not None else bool(self.hooks)  # type: ignore[call-overload]
         return self._ignore_dp

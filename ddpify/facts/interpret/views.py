@@ -83,4 +83,6 @@ def _picks(run: Interpreter, index: ast.expr) -> bool:
 def is_in_place(run: Interpreter, name: ast.Name, old: Value) -> bool:
     """Whether `x += value` changes the tensor that a name holds, which is no number of Python's."""
     numbers = old.shape is None or (old.shape.base is None and old.shape.dims == 0)
-    return not numbers or run.parts.get(run.holder_of(name.id), False)
+    holder = run.holder_of(name.id)
+    run.asks_alias(holder)
+    return not numbers or run.aliases.parts.get(holder, False)

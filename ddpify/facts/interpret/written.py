@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
 
 from ddpify.facts import tensor_entries, tensors
+from ddpify.facts.aliases import Holder
 from ddpify.facts.interpret import views
-from ddpify.facts.interpret.state import Frame, Holder, Interpreter
+from ddpify.facts.interpret.state import Frame, Interpreter
 from ddpify.facts.model import NOTHING, Value
 from ddpify.facts.operands import argument
 from ddpify.facts.origins import Origin
@@ -66,7 +66,7 @@ def name_again(run: Interpreter, target: ast.expr, node: ast.expr) -> None:
         for part, of in zip(target.elts, given, strict=False):
             (name_again if of is not node else name_part)(run, part, of)
         return
-    if isinstance(target, ast.Name) and run.second:
+    if isinstance(target, ast.Name) and run.aliases.together:
         _forget(run, run.holder_of(target.id))
     value = run.trace.values.get(node, NOTHING)
     held = views.viewed(run, node)
@@ -80,7 +80,7 @@ def name_part(run: Interpreter, target: ast.expr, node: ast.expr) -> None:
         for part in target.elts:
             name_part(run, part, node)
         return
-    if isinstance(target, ast.Name) and run.second:
+    if isinstance(target, ast.Name) and run.aliases.together:
         _forget(run, run.holder_of(target.id))
     held = views.viewed(run, node)
     if held is not None and run.trace.values.get(node, NOTHING).shape is not None:
@@ -103,8 +103,10 @@ def _name(run: Interpreter, target: ast.expr, held: views.Viewed) -> None:
     some = _holders(run, target)
     if isinstance(target, ast.Name) and not same(target, held.tensor):
         run.trace.views[target] = held.tensor
-    _share(run, some, _holders(run, held.tensor))
-    run.parts |= dict.fromkeys(some, held.sure) if held.part and not same(target, held.tensor) else {}
+    part = held.part and not same(target, held.tensor)
+    for aliases in run.all_aliases():
+        aliases.share(some, _holders(run, held.tensor))
+        aliases.parts |= dict.fromkeys(some, held.sure) if part else {}
 
 
 def part_changed(run: Interpreter, node: ast.expr, value: Value) -> None:
@@ -126,30 +128,16 @@ def _holders(run: Interpreter, node: ast.expr) -> dict[Holder, ast.expr]:
     return {}
 
 
-def _share(run: Interpreter, some: Mapping[Holder, ast.expr], others: Mapping[Holder, ast.expr]) -> None:
-    """Let these hold the same tensor."""
-    if some and others:
-        together: dict[Holder, ast.expr] = {}
-        for holder, node in (*some.items(), *others.items()):
-            together |= {holder: node, **run.second.get(holder, {})}
-        if any(owner is not run.frame for owner, _ in together):
-            run.memory.doubt()
-        run.second |= dict.fromkeys(together, together)
-
-
 def _forget(run: Interpreter, holder: Holder) -> None:
     """A name holds another tensor from here on."""
-    run.second.pop(holder, {}).pop(holder, None)
-    run.parts.pop(holder, None)
+    if holder[0] is not run.frame and holder in run.aliases.together:
+        run.memory.doubt()
+    for aliases in run.all_aliases():
+        aliases.forget(holder)
 
 
 def handed(run: Interpreter, frame: Frame, name: str, given: ast.expr) -> None:
     """After a call: what holds a parameter's tensor holds that of what was given."""
-    kept = dict(run.second.get((frame, name), {}))
-    _share(run, kept, _holders(run, given) if kept else {})
-
-
-def left(run: Interpreter, frame: Frame) -> None:
-    """After a call: the names of the function hold nothing any more."""
-    for holder in [h for h in run.second if h[0] is frame]:
-        _forget(run, holder)
+    holders = _holders(run, given)
+    for aliases in run.all_aliases():
+        aliases.hand(frame, name, holders)
