@@ -414,7 +414,7 @@ def test_which_expressions_run_with_their_line(text: str, line: int, runs: bool)
     ("more", "args", "said"),
     [
         ("if len(sys.argv) == 1: raise KeyError('never right')\n", (), "the original itself fails: KeyError: 'never right'"),
-        ("while True: pass\n", ("--time-limit", "8"), "the original did not come to"),
+        ("while True: pass\n", ("--time-limit", "6"), "the original did not come to"),
         ("import no_such_module_anywhere\n", (), "needs the module no_such_module_anywhere"),
     ],
     ids=["an error", "no end", "a module that is missing"],

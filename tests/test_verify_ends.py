@@ -99,7 +99,7 @@ BAD = {
         also=True,
     ),
     "processes in the background": Bad("subprocess.Popen(['sleep', '600'], start_new_session=True)", row="", also=True),
-    "a loop without an end": Bad("while rank == 1: pass", told="had not ended", limit=15.0, also=True),
+    "a loop without an end": Bad("while rank == 1: pass", told="had not ended", limit=9.0, also=True),
     "data that is missing": Bad(original="open('data/train.csv')\n", reason="needs data that is not there"),
     "an original that fails": Bad(
         original=_ORIGINAL + "raise KeyError('never right')\n", reason="itself fails: KeyError: 'never right'", also=True
@@ -108,7 +108,7 @@ BAD = {
     "arguments that are refused": Bad(
         original="import argparse\nargparse.ArgumentParser().parse_args()\n", args=("--depth", "3"), reason="refuses its arguments: "
     ),
-    "an original that never ends": Bad(original="while True: pass\n", reason="did not come to", limit=10.0),
+    "an original that never ends": Bad(original="while True: pass\n", reason="did not come to", limit=6.0),
 }
 
 
