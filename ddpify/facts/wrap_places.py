@@ -101,9 +101,11 @@ def _part_of_a_module(facts: Facts, target: ast.expr, statement: ast.stmt) -> bo
 
 
 def _first_to_give_back(facts: Facts, handed: Mapping[ast.expr, ast.Call]) -> frozenset[ast.expr]:
-    """Of some models that calls are handed, those of the first call that gives back the wrapper: what comes after it has the model inside
+    """Of some models that calls are handed, those of the first call that gives back a wrapper: what comes after it has the model inside
     from then on. All of them, if no call does."""
-    orders = {call: facts.after.calls(call)[0].order for call in handed.values() if facts.wrapped(facts.after.value(call)) is not False}
+    run = facts.after
+    giving = [call for call in handed.values() if any(facts.wrapped(v) is not False for v in library.with_entries([run.value(call)]))]
+    orders = {call: run.calls(call)[0].order for call in giving}
     if not orders:
         return frozenset(handed)
     first = min(orders, key=orders.__getitem__)
