@@ -4312,3 +4312,49 @@ SCRIPTS |= {
     f"a dict of loaders, of which each is one of two: {title}": Script(_CHOSEN.replace("MADE", made), same=("val",))
     for title, made in (("made for each phase", _BY_PHASE), ("made one after another", _BY_KEY))
 }
+SCRIPTS["a function that trains for one epoch by its own count, called for each"] = Script(
+    """
+    def fit(model, loader, epochs):
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(epochs):
+            for rows, kinds in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(rows), kinds).backward()
+                optimizer.step()
+
+
+    model = nn.Linear(8, 2)
+    loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+    for turn in range(3):
+        fit(model, loader, 1)
+        print("summed", round(model.weight.abs().sum().item(), 5))
+""",
+    same=("summed",),
+)
+SCRIPTS["epochs counted from the start again, in a second training with the same loader"] = Script(
+    """
+    class Trainer:
+        def __init__(self):
+            self.model = nn.Linear(8, 2)
+            self.loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+            self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+
+        def train(self, epochs):
+            for epoch in range(epochs):
+                self.one(epoch)
+
+        def one(self, number):
+            for rows, kinds in self.loader:
+                self.optimizer.zero_grad()
+                F.cross_entropy(self.model(rows), kinds).backward()
+                self.optimizer.step()
+
+
+    trainer = Trainer()
+    for epochs in (1, 2):
+        trainer.train(epochs)
+    trainer.train(1)
+    print("summed", round(trainer.model.weight.abs().sum().item(), 5))
+""",
+    same=("summed",),
+)

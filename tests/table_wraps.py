@@ -2532,3 +2532,70 @@ SCRIPTS["a model that torch.jit compiles between two trainings"] = Script(
 """,
     same=("judged",),
 )
+SCRIPTS["a trained model that a function reads back and gives back, before others evaluate it"] = Script(
+    """
+    def fit(model, loader):
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(rows), kinds).backward()
+                optimizer.step()
+        return model
+
+
+    def save(model, path):
+        torch.save(model.state_dict(), path)
+
+
+    def load(model, path):
+        model.load_state_dict(torch.load(path))
+        return model
+
+
+    def right(model, loader):
+        with torch.no_grad():
+            return sum((model(rows).argmax(1) == kinds).sum().item() for rows, kinds in loader)
+
+
+    data = TensorDataset(x, y)
+    test = DataLoader(data, batch_size=4)
+    model = fit(nn.Linear(8, 2), DataLoader(data, batch_size=4, shuffle=True))
+    save(model=model, path="net.pt")
+    model = load(model=model, path="net.pt")
+    print("right", right(model=model, loader=test))
+    model = load(model, "net.pt")
+    save(model, "again.pt")
+    print("summed", round(model.weight.abs().sum().item(), 5), right(model, test), sorted(torch.load("again.pt")))
+""",
+    same=("right", "summed"),
+)
+SCRIPTS["a trained model that comes back beside its optimizer from what reads a checkpoint"] = Script(
+    """
+    def resumed(model, optimizer, path):
+        kept = torch.load(path)
+        model.load_state_dict(kept["model"])
+        optimizer.load_state_dict(kept["optimizer"])
+        return model, optimizer, kept["epoch"]
+
+
+    def right(model, loader):
+        with torch.no_grad():
+            return sum((model(rows).argmax(1) == kinds).sum().item() for rows, kinds in loader)
+
+
+    data = TensorDataset(x, y)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    loader = DataLoader(data, batch_size=4, shuffle=True)
+    for epoch in range(2):
+        for rows, kinds in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), kinds).backward()
+            optimizer.step()
+        torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch}, "last.pt")
+    model, optimizer, epoch = resumed(model, optimizer, "last.pt")
+    print("right", epoch, right(model, DataLoader(data, batch_size=4)), round(model.weight.abs().sum().item(), 5))
+""",
+    same=("right",),
+)

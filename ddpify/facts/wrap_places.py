@@ -37,10 +37,10 @@ def place_wraps(facts: Facts) -> None:
     if facts.after is facts.before and any(library.DATAPARALLEL in c.func.paths() for c in facts.before.trace.calls):
         facts.after = run(facts.project, replace(facts.wrapping, wraps=facts.wraps))
     trained: set[ast.expr] = set()
-    for _ in range(4):  # what a call is handed decides what the calls inside it are handed
+    for _ in range(8):  # what a call is handed decides what the calls inside it and after it are handed
         found = {arg: call for arg, call in _passed(facts) if arg not in trained}
         inner = {arg for arg, call in found.items() if all(set(c.stack) & set(found.values()) for c in facts.after.calls(call))}
-        handed = frozenset(set(found) - inner)
+        handed = _first_to_give_back(facts, {arg: call for arg, call in found.items() if arg not in inner})
         if not handed:
             break
         if not _unwrapped(facts, handed):
@@ -98,6 +98,18 @@ def _part_of_a_module(facts: Facts, target: ast.expr, statement: ast.stmt) -> bo
     function = tree.function(statement)
     values = [run.value(n) for n in walk(function) if isinstance(n, (ast.Name, ast.Attribute, ast.arg)) and same(n, target.value)]
     return any(run.interpreter.is_module(o) for v in values for o in v.objs)
+
+
+def _first_to_give_back(facts: Facts, handed: Mapping[ast.expr, ast.Call]) -> frozenset[ast.expr]:
+    """Of some models that calls are handed, those of the first call that gives back a wrapper: what comes after it has the model inside
+    from then on. All of them, if no call does."""
+    run = facts.after
+    giving = [call for call in handed.values() if any(facts.wrapped(v) is not False for v in library.with_entries([run.value(call)]))]
+    orders = {call: run.calls(call)[0].order for call in giving}
+    if not orders:
+        return frozenset(handed)
+    first = min(orders, key=orders.__getitem__)
+    return frozenset(arg for arg, call in handed.items() if call is first)
 
 
 _GIVES_ITSELF = frozenset(("eval", "train", "to", "cuda", "requires_grad_"))

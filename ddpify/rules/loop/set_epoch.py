@@ -14,6 +14,7 @@ from __future__ import annotations
 import ast
 import textwrap
 from collections.abc import Iterator
+from itertools import takewhile
 
 from ddpify.edits import FreshName, InsertBefore, Replace
 from ddpify.facts import batch_source, library
@@ -21,7 +22,7 @@ from ddpify.facts.collect import TrainingLoop, batches_of
 from ddpify.facts.interpret.loops import spelled_out
 from ddpify.facts.model import Call, Like, Lit, New, ordered
 from ddpify.facts.runs import Run
-from ddpify.facts.tree import names_in, same, structure, walk
+from ddpify.facts.tree import Tree, names_in, same, structure, walk
 from ddpify.records import dataclass, replace
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof
 from ddpify.rules.context import Context
@@ -575,7 +576,26 @@ def _epoch(context: Context, training: TrainingLoop, place: ast.stmt) -> str:
         loops = [n for n in value.of_kind("index") if n in outer]
         if loops and all(_may_count(context, g) for g in given):
             names.append((max(outer.index(n) for n in loops), name))
-    return max(names)[1] if names else ""
+    at, name = max(names, default=(0, ""))
+    return "" if name and _counted_again(context, training, outer[at]) else name
+
+
+def _counted_again(context: Context, training: TrainingLoop, epochs: ast.AST) -> bool:
+    """Whether a loop over epochs starts anew with a loader that it went through before, so that its numbers come again."""
+    run, tree = context.facts.after, context.facts.tree_of(epochs)
+    ways = {_before(tree, loop.backward, epochs) for loop in context.facts.loops if loop.loaders & training.loaders}
+    if len(ways - {None}) > 1:
+        return True
+    around = [loop.node for loop in training.backward.loops]
+    made = [c for o in training.loaders if isinstance(o, New) for c in run.calls(o.node)]
+    return any(node not in {loop.node for loop in call.loops} for call in made for node in around[: around.index(epochs)])
+
+
+def _before(tree: Tree, call: Call, loop: ast.AST) -> tuple[ast.AST, ...] | None:
+    """The calls on the way to a loop that another call runs in; None if it does not."""
+    if loop not in [around.node for around in call.loops]:
+        return None
+    return tuple(takewhile(lambda node: node not in tree.parent or loop not in tree.ancestors(node), call.stack))
 
 
 def _may_count(context: Context, node: ast.expr | None, depth: int = 0) -> bool:
