@@ -296,7 +296,7 @@ def element(run: Interpreter, over: Value, node: ast.AST | None = None) -> Value
     if not over.objs:
         if over.shape is not None and over.shape.several:
             return Value(frozenset(), over.origins, over.scale, over.shape._replace(several=False))
-        if over.scale == "sample" and node is not None:
+        if over.scale in ROWS and node is not None:
             return Value(frozenset(), over.origins, "other")  # one sample at a time
         return uniform.part(over, node)
     rest = frozenset() if _keys_as_written(run, over.objs) else over.origins
