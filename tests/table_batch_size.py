@@ -915,6 +915,12 @@ SCRIPTS |= on_three(
             "drawn once by numpy": ("noise = torch.from_numpy(np.random.normal(0, 1, (SIZE, 8)))", "other = noise"),
             "drawn once for some steps": ("noise = torch.randn(3, SIZE, 8)", "other = noise.sum(0)"),
             "drawn once in one row": ("noise = torch.randn(SIZE * 8)", "other = noise.view(SIZE, 8)"),
+            "drawn once, for as many as a first batch has": (
+                "first = next(iter(loader))[0]\n    noise = torch.randn(len(first), 8)",
+                "other = noise",
+            ),
+            "summed up from row to row": ("", "other = rows * (torch.ones(SIZE, 1).cumsum(0) / SIZE)"),
+            "summed up from row to row by a function": ("ones = torch.ones(SIZE, 1)", "other = rows * torch.cumsum(ones, dim=0) / SIZE"),
             "their numbers": ("", "other = rows * (torch.arange(SIZE).unsqueeze(1) / SIZE)"),
             "by two parts": ("", "other = rows * torch.cat([torch.ones(SIZE // 2, 1), torch.zeros(SIZE // 2, 1)])"),
             "by two parts of a list": ("", "other = rows * torch.tensor([1.0] * (SIZE // 2) + [0.0] * (SIZE // 2)).unsqueeze(1)"),

@@ -1317,3 +1317,94 @@ SCRIPTS |= {
     }.items()
 }
 RESTING |= {title for title in SCRIPTS if title.startswith("one output of a list")}
+
+_ENTRIES = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(8, 6)
+        self.parts = nn.ModuleList([nn.Linear(6, 6) for _ in range(3)])
+        self.named = nn.ModuleDict({name: nn.Linear(6, 6) for name in "ab"})
+        self.scales = nn.ParameterDict({"a": nn.Parameter(torch.ones(6)), "b": nn.Parameter(torch.ones(6))})
+        self.last, self.place = nn.Linear(6, 2), 1
+
+    def forward(self, rows):
+        rows = self.body(rows)
+        {given}
+
+
+model = Net()
+"""
+
+
+def _of_entries(given: str, unread: tuple[str, ...]) -> str:
+    """A model without the lists that a forward does not read at all."""
+    text = _ENTRIES.replace("{given}", given.replace("\n", "\n" + " " * 8))
+    return "".join(line for line in text.splitlines(keepends=True) if not any(f"self.{name} = " in line for name in unread))
+
+
+_LISTED, _NAMED, _SCALED = ("named", "scales"), ("parts", "scales"), ("parts", "named")
+_CHAIN = "rows, seen = rows.tanh(), []\nfor part in self.parts:\n    rows = torch.tanh(part(rows))\n    seen.append(rows)\n"
+_BESIDE = "seen = []\nfor part in self.parts:\n    one = part(rows)\n    seen.append(one)\n"
+_BY_NAME = "out = {}\nfor name, part in self.named.items():\n    out[name] = self.last(part(rows))\nreturn out"
+_ENTRIES_LEFT_OUT = {
+    "the first of several layers' outputs": (_LISTED, "seen = [part(rows) for part in self.parts]\nreturn self.last(seen[0])"),
+    "the last of several layers' outputs": (_LISTED, "seen = [self.parts[i](rows) for i in range(3)]\nreturn self.last(seen[-1])"),
+    "some of several layers' outputs": (_LISTED, "seen = [part(rows) for part in self.parts]\nreturn self.last(sum(seen[1:]))"),
+    "the output of one of several layers that a list grows by": (_LISTED, _BESIDE + "return self.last(seen[0] + seen[1])"),
+    "the output at a place that the model holds": (_LISTED, "return self.last([part(rows) for part in self.parts][self.place])"),
+    "the output under one name": (
+        _NAMED,
+        "out = {}\nfor name, part in self.named.items():\n    out[name] = part(rows)\nreturn self.last(out['a'])",
+    ),
+    "one parameter of a dict": (_SCALED, "return self.last(rows * self.scales['a'])"),
+}
+_ENTRIES_READ = {
+    "all outputs of several layers, one after the other": (
+        _LISTED,
+        "seen, out = [part(rows) for part in self.parts], 0\nfor i in range(3):\n    out = out + seen[i]\nreturn self.last(out)",
+    ),
+    "the last output of layers in a row": (_LISTED, _CHAIN + "return self.last(seen[-1])"),
+    "all outputs of layers in a row, from the last": (
+        _LISTED,
+        _CHAIN + "for i in range(3):\n    rows = rows + seen[-i - 1]\nreturn self.last(rows)",
+    ),
+    "outputs of one layer for several inputs": (
+        (*_LISTED, "parts"),
+        "seen = [self.last(some) for some in (rows, rows * 2)]\nreturn seen[0] - seen[1]",
+    ),
+    "all parameters of a dict by their names": (_SCALED, "return self.last(rows * self.scales['a'] + self.scales['b'])"),
+    "all parameters of a dict in a loop": (_SCALED, "for name in 'ab':\n    rows = rows * self.scales[name]\nreturn self.last(rows)"),
+}
+_OF_FORWARDS = {
+    "one output of a dict that is made in a loop": (_NAMED, _BY_NAME, "F.cross_entropy(model(data)['a'], target)"),
+    "one output of a dict that is made for each name": (
+        _NAMED,
+        "return {name: self.last(part(rows)) for name, part in self.named.items()}",
+        "F.cross_entropy(model(data)['b'], target)",
+    ),
+    "the first outputs of a list": (
+        _LISTED,
+        "return [self.last(part(rows)) for part in self.parts]",
+        "sum(F.cross_entropy(out, target) for out in model(data)[:2])",
+    ),
+    "another output of a list in each epoch": (
+        _LISTED,
+        "return [self.last(part(rows)) for part in self.parts]",
+        "F.cross_entropy(model(data)[epoch], target)",
+    ),
+}
+_ALL_OF_FORWARDS = {
+    "all outputs of a dict that is made in a loop": (_NAMED, _BY_NAME, "sum(F.cross_entropy(out, target) for out in model(data).values())"),
+    "all outputs of a list by their places": (
+        _LISTED,
+        "return [self.last(part(rows)) for part in self.parts]",
+        "0\noutputs = model(data)\nfor i in range(3):\n    loss = loss + F.cross_entropy(outputs[i], target)",
+    ),
+}
+SCRIPTS |= {title: _script(_of_entries(given, unread)) for title, (unread, given) in (_ENTRIES_LEFT_OUT | _ENTRIES_READ).items()}
+SCRIPTS |= {
+    title: _script(_of_entries(given, unread), f"loss = {loss}")
+    for title, (unread, given, loss) in (_OF_FORWARDS | _ALL_OF_FORWARDS).items()
+}
+RESTING |= _ENTRIES_LEFT_OUT.keys() | _OF_FORWARDS.keys()

@@ -101,6 +101,10 @@ SCRIPTS = {
         "loss = F.cross_entropy(model(data), torch.cat([target, target]))",
         forward="return self.last(torch.relu(self.first(torch.cat([x, -x]))))",
     ),
+    "a model that runs for each of some samples alone, which their labels choose": _script(
+        "out = model(data)\nloss = F.cross_entropy(out, target) + out.median()\n"
+        "loss = loss + 0.1 * sum(model(row).pow(2).sum() for row in data[target == 1])"
+    ),
     "rows of the samples, repeated": _script(
         "loss = F.cross_entropy(model(data), target.repeat(2))",
         forward="return self.last(torch.relu(self.first(x.repeat(2, 1))))",

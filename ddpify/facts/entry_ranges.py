@@ -10,7 +10,7 @@ from collections.abc import Hashable
 from typing import NamedTuple
 
 from ddpify.facts import library
-from ddpify.facts.held_parts import LISTS, NO_PARTS, HeldParts, Parts
+from ddpify.facts.held_parts import LISTS, HeldParts, Parts
 from ddpify.facts.model import Lit, New, Obj
 from ddpify.facts.tree import last_name, same, structure, walk
 
@@ -37,7 +37,7 @@ class Range(NamedTuple):
     end: Place
 
 
-_PARAMETERS = "torch.nn.ParameterList"
+_PARAMETERS, _KEYED = "torch.nn.ParameterList", "torch.nn.ParameterDict"
 _START = Place(0)
 _BACKWARDS = ast.UnaryOp(ast.USub(), ast.Constant(1))
 _OPPOSITE = {ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}
@@ -49,6 +49,7 @@ class EntryRanges:
     def __init__(self, held: HeldParts) -> None:
         self.held, self.run = held, held.run
         self.read: dict[New, set[Range]] = {}
+        self.keys: dict[New, set[object]] = {}  # the keys by which dicts of parameters are read
         self.in_turn: dict[New, Place] = {}  # layers with names that a loop counts, as many as it has rounds
         self.tests: list[tuple[ast.expr, bool]] = []  # the conditions of a loop around what is read, and what they are answered
 
@@ -65,6 +66,23 @@ class EntryRanges:
         self.note(frozenset(known), numbers)
         return layers - known.keys()
 
+    @staticmethod
+    def has_keys(obj: Obj) -> bool:
+        """Whether an object is a dict of parameters."""
+        return isinstance(obj, New) and obj.path == _KEYED
+
+    def note_key(self, dicts: Parts, key: ast.expr) -> None:
+        """Dicts of parameters are read by a key, which is not that of a loop over them."""
+        for one in dicts:
+            if isinstance(one, New):
+                self.keys.setdefault(one, set()).update([key.value] if isinstance(key, ast.Constant) else [])
+
+    def _keys_of(self, one: New) -> set[object] | None:
+        """The keys of a dict of parameters, where it is made of one that is written out."""
+        made = one.node.args[0] if isinstance(one.node, ast.Call) and one.node.args else None
+        keys = [k.value if isinstance(k, ast.Constant) else None for k in made.keys] if isinstance(made, ast.Dict) else [None]
+        return set(keys) if None not in keys and one not in self.run.calls_on else None
+
     def _rounds(self, layer: Obj) -> Place | None:
         calls = self.run.calls(layer.node) if isinstance(layer, New) else []
         loops = {c.loops[-1].node if c.loops else None for c in calls}
@@ -73,7 +91,8 @@ class EntryRanges:
 
     def whole(self) -> Parts:
         """What the lists hold of which all entries are read."""
-        return NO_PARTS.union(*(self.entries(one) for one, ranges in self.read.items() if self._are_all(one, ranges)))
+        keyed = frozenset(one for one, read in self.keys.items() if (keys := self._keys_of(one)) is not None and keys <= read)
+        return keyed.union(*(self.entries(one) for one, ranges in self.read.items() if self._are_all(one, ranges)))
 
     def entries(self, one: Obj) -> Parts:
         """What a list holds; a list of parameters is one part itself, and so are layers of several names."""

@@ -87,6 +87,10 @@ class NamedParts:
     def _entries(self, node: ast.Subscript) -> Parts | None:
         """What `blocks[i]` may be: the one that is meant, any of them in turn, or none where it is another one at each step."""
         base = self.resolve(node.value)
+        keyed = frozenset(o for o in base or () if self.ranges.has_keys(o))
+        if base and keyed and self.conditions.outcome(node.slice) != "each":
+            self.ranges.note_key(keyed, node.slice)
+            return base - keyed
         if not base or not any(self.held.is_holder(o) or o.path in LISTS or self.ranges.length(o) for o in base if isinstance(o, New)):
             return base  # nothing known, or some of a parameter
         if isinstance(node.slice, ast.Slice):

@@ -14,6 +14,7 @@ from ddpify.facts import library
 from ddpify.facts.entry_ranges import EntryRanges
 from ddpify.facts.held_parts import LISTS, NO_PARTS, HeldParts, Parts
 from ddpify.facts.library.networks import is_library_model
+from ddpify.facts.listed_parts import ListedParts
 from ddpify.facts.model import NOTHING, Call, Class, Func, New, Obj, Part
 from ddpify.facts.named_parts import INSIDE, NamedParts
 from ddpify.facts.runs import Run
@@ -36,6 +37,7 @@ class Uses:
         self.busy: set[Obj] = set()
         self.by_condition: set[Obj] = set()  # what is used under a condition that is the same at every step
         self.detached: set[Obj] = set()  # layers of which a forward detaches a parameter: it has no gradient there
+        self.passed_over: set[Obj] = set()  # what made entries of lists of which a forward takes some
         self.running: set[tuple[ast.AST, Obj]] = set()
 
     def called(self, obj: Obj) -> Parts:
@@ -88,6 +90,7 @@ class Uses:
         used = _both([self.function(f, model, calls) for f in functions])
         used = used.union(*map(self.called, self.ranges.whole()))
         self.ranges = outer
+        used -= self.passed_over
         halves = [p for p in used if isinstance(p, Part) and p.name in _HALVES]
         return used | {one.of for one in halves for other in halves if one.of is other.of and one is not other}
 
@@ -108,6 +111,7 @@ class _Body:
         self.self: str = outer.self if outer is not None else names[0] if names else ""
         self.conditions = Conditions(self.run, func.node, owner, self.self, arguments_of(self.run, func, calls))
         self.named: NamedParts = NamedParts(uses.ranges, self.conditions, dict(outer.named.local) if outer is not None else {})
+        self.listed = ListedParts(self.named)
         self.exits: list[Parts] = []
         self.leaves: list[bool] = []  # for each loop around: whether it may be left early
         self.fixed = 0
@@ -120,6 +124,7 @@ class _Body:
         if any(map(self.without_graph, self.node.decorator_list)):
             return NO_PARTS
         end = self.block(self.node.body, NO_PARTS)
+        self.uses.passed_over |= self.listed.passed_over()
         return _both(self.exits + ([end] if end is not None else []))
 
     # ---- statements
@@ -158,11 +163,16 @@ class _Body:
                 return self.block(node.finalbody, out) if out is not None else None
             case ast.FunctionDef() | ast.AsyncFunctionDef():  # what is computed again, most often
                 return used | _Body(self.uses, Func(node, "", None, self.cls), self.owner, [], self).used()
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[value])):
+                self.listed.put(name, value)
+                return used | self.mentioned(value)
             case ast.Assign(targets=targets, value=value):
                 for target in targets:
                     self.named.bind(target, self.named.resolve(value) or NO_PARTS)
-                if len(targets) == 1 and isinstance(targets[0], ast.Name):
-                    return used | self.keep(targets[0].id, value)
+                kept = self.keep(targets[0].id, value) if len(targets) == 1 and isinstance(targets[0], ast.Name) else None
+                self.listed.assign(targets, value)
+                if kept is not None:
+                    return used | kept
         return used.union(*(self.mentioned(child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)))
 
     def context(self, node: ast.With | ast.AsyncWith, used: Parts) -> Parts | None:
@@ -262,7 +272,14 @@ class _Body:
         """The parts that evaluating an expression uses."""
         if node is None:
             return NO_PARTS
-        if isinstance(node, ast.Name) and node.id in self.pending:
+        if isinstance(node, ast.Name):
+            self.listed.whole.add(node.id)
+            return self.by_name(node)
+        return self.evaluated(node)
+
+    def by_name(self, node: ast.Name) -> Parts:
+        """The same of a name."""
+        if node.id in self.pending:
             self.uses.by_condition |= self.pending_by_condition.get(node.id, NO_PARTS)
             return self.pending[node.id] | self.evaluated(node)
         return self.evaluated(node)
@@ -280,6 +297,8 @@ class _Body:
                 entries and not isinstance(index, (ast.Slice, ast.Constant))
             ):
                 return self.mentioned(index) | self.one_of(entries, index)
+            case ast.Subscript(value=ast.Name() | ast.ListComp() | ast.DictComp()) if self.listed.takes_some(node):
+                return self.some_entries(node)
             case ast.Attribute(value=of, attr=asked) if asked in _ASKED and self.named.resolve(of) is None:
                 return NO_PARTS
             case ast.Call(func=ast.Attribute(value=of, attr=made)) if made in _MADE_ALIKE and self.named.resolve(of) is None:
@@ -302,6 +321,14 @@ class _Body:
         if outcome == "fixed":
             self.uses.by_condition |= NO_PARTS.union(*ways)
         return NO_PARTS.union(*ways) if outcome == "each" else _both(ways)
+
+    def some_entries(self, node: ast.Subscript) -> Parts:
+        """What reading some entries of a list uses, as if it were all."""
+        base = node.value
+        used = self.by_name(base) if isinstance(base, ast.Name) else self.mentioned(base)
+        self.listed.take_some(node)
+        found = self.read(node) if isinstance(base, ast.Name) else None
+        return used | self.mentioned(node.slice) if found is None else found
 
     def read(self, node: ast.expr) -> Parts | None:
         """What reading a module, or something of one, uses; None where what stands inside the expression tells."""

@@ -519,9 +519,11 @@ def _marked(run: Interpreter, value: Value, mark: frozenset[Origin], flow: Value
         elif isinstance(obj, New) and _holds_outputs(run, obj):
             held = dict(run.memory.of(obj))
             named = {n: item for n, item in held.items() if n not in (ELEMENT, UNNAMED)}
+            alike = _made_in_turn(run, named, flow)
+            named = {} if alike else named
             made = outputs(run, at, named or {n: item for n, item in held.items() if n == ELEMENT}, flow)
             for name, each in held.items():
-                marks = mark | made.get(ELEMENT if name == UNNAMED else name, frozenset())
+                marks = mark | made.get(ELEMENT if name == UNNAMED or alike else name, frozenset())
                 item = _marked_inside(run, each, marks, flow)
                 run.memory[obj, name] = _part_of(item, marks, flow)
             objs.add(obj)
@@ -552,6 +554,13 @@ def _marked_inside(run: Interpreter, value: Value, mark: frozenset[Origin], flow
         objs.add(obj)
     made = Value(frozenset(objs), value.origins, value.scale, value.shape)
     return _part_of(made, mark, flow) if _inner_forwards(value, flow) else made
+
+
+def _made_in_turn(run: Interpreter, items: Mapping[Any, Value], flow: Value) -> bool:
+    """Whether outputs came out of one expression, which runs another layer for each: `out[name] = heads[name](x)`."""
+    owed = {frozenset(of_kind(_deep_origins(run, item), "forward") - flow.of_kind("forward")) for item in items.values()}
+    forwards = owed.pop() if len(items) > 1 and len(owed) == 1 else frozenset()
+    return len({node for _, node in forwards}) < len(forwards)
 
 
 def outputs(run: Interpreter, at: object, items: Mapping[Any, Value], flow: Value) -> dict[Any, frozenset[Origin]]:

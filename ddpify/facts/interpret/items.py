@@ -17,6 +17,7 @@ from ddpify.facts.model import NOTHING, Ext, Lit, Method, Module, New, Obj, Part
 from ddpify.facts.names import canonical
 from ddpify.facts.origins import Origin, only, some_output, without
 from ddpify.facts.record import Kind
+from ddpify.facts.tree import inside
 from ddpify.placement.shape import PLACES, ROWS, Scale
 
 
@@ -182,10 +183,13 @@ def _of_object(run: Interpreter, obj: New | Part, base: Value, index: Value, nod
     if not held and isinstance(obj, New) and obj.path == "list" and (obj, "iterable") in run.memory:
         held = [run.element(just(obj))]
     if isinstance(node.slice, ast.Slice) and isinstance(obj, New) and obj.path == "list":
-        held = [_several(v) for v in held]
+        whole = node.slice.lower is node.slice.upper is None
+        held = [_several(v if whole else _some_of(v)) for v in held]
     elif isinstance(obj, New) and literal_keys(index) and not (literal(index) == -1 and isinstance(obj.node, ast.List)):
         # of a list that grows, the last one may come from all before it
-        held = [Value(v.objs, some_output(v.origins, ELEMENT), v.scale, v.shape) for v in held]
+        held = list(map(_some_of, held))
+    elif isinstance(obj, New) and not literal_keys(index):
+        held = [v if _goes_through(v, index, node) else _some_of(v) for v in held]
     parts = index.scale is not None or isinstance(node.slice, ast.Slice)
     if not held and isinstance(obj, New) and obj.path == "torch.nn.Parameter" and parts:
         held = [tensor_entries.item(run, Value(frozenset(), base.origins, None, base.shape), index, node)]
@@ -197,6 +201,18 @@ def _of_object(run: Interpreter, obj: New | Part, base: Value, index: Value, nod
         if run.is_a(obj, *library.LOADERS):
             held = [NOTHING]
     return held
+
+
+def _some_of(value: Value) -> Value:
+    """One of several outputs of a forward that came out of one expression, or some of them."""
+    return Value(value.objs, some_output(value.origins, ELEMENT), value.scale, value.shape)
+
+
+def _goes_through(value: Value, index: Value, node: ast.Subscript) -> bool:
+    """Whether an index counts the rounds of a loop in which the entries are read, after the forward that gave them."""
+    forwards = {of[0] for of in value.of_kind("output")}
+    around = (inside(loop) for loop in index.of_kind("index") if isinstance(loop, ast.AST))
+    return any(node in within and within.isdisjoint(forwards) for within in around)
 
 
 def _has_others(run: Interpreter, obj: New | Part, index: Value) -> bool:
@@ -280,7 +296,7 @@ def element(run: Interpreter, over: Value, node: ast.AST | None = None) -> Value
     if not over.objs:
         if over.shape is not None and over.shape.several:
             return Value(frozenset(), over.origins, over.scale, over.shape._replace(several=False))
-        if over.scale == "sample" and node is not None:
+        if over.scale in ROWS and node is not None:
             return Value(frozenset(), over.origins, "other")  # one sample at a time
         return uniform.part(over, node)
     rest = frozenset() if _keys_as_written(run, over.objs) else over.origins

@@ -28,6 +28,7 @@ SHAPES = frozenset(
     """.split()
 ).union(numpy.SIZE_AT)
 _OTHER_NUMBERS = frozenset(("eye", "linspace", "logspace", "tile", "repeat_interleave"))  # of classes, steps or copies, as likely
+_ALONG = frozenset(("cumsum", "cumprod", "logcumsumexp"))
 _DIFFERENT_ROWS = frozenset(("linspace", "logspace", "repeat", "tile"))
 _SIZE_AT = {  # where the sizes stand of what a function makes
     **dict.fromkeys("zeros ones empty rand randn full standard_normal FloatTensor LongTensor Tensor repeat tile".split(), 0),
@@ -192,11 +193,12 @@ def _row_per_sample(context: Context, call: Call, sizes: Sizes) -> list[Change |
         return _numbers_of_rows(context, node, end, sizes) if end is not None and counts else None
     rows, drawn = _number_of_rows(call), _drawn_once(context, call)
     if drawn and (rows is None or not sizes.read(value(rows))):
-        of_batch = next((p for p in size_arguments(node) if sizes.read(value(p)) or sizes.derived(value(p))), None)
+        given = ((p, value(p)) for p in size_arguments(node))
+        of_batch = next((p for p, v in given if v.scale == "count" or sizes.read(v) or sizes.derived(v)), None)
         return [context.manual(CODE, of_batch, _DRAWN_ONCE, FROM_BATCH)] if of_batch is not None else None
     if rows is None or not (sizes.read(value(rows)) or sizes.derived(value(rows))):
         return None
-    if _written_by_place(context, node):
+    if _written_by_place(context, node) or _goes_on_from_row_to_row(context, node):
         return [context.manual(CODE, rows, _BY_PLACE, FROM_BATCH)]
     if not context.facts.is_edited(node) or not (drawn or call.method in _DIFFERENT_ROWS):
         return None
@@ -214,7 +216,7 @@ def _number_of_rows(call: Call) -> ast.expr | None:
 
 def _drawn_once(context: Context, call: Call) -> bool:
     """Whether all ranks draw the same here, before training begins: what has a row for each sample of a batch keeps it."""
-    return not call.loops and call.result.scale is None and bool(call.result.of_kind("drawn"))
+    return not call.loops and call.result.scale in (None, "sample") and bool(call.result.of_kind("drawn"))
 
 
 def _written_by_place(context: Context, made: ast.Call) -> bool:
@@ -227,6 +229,16 @@ def _written_by_place(context: Context, made: ast.Call) -> bool:
             named = [run.value(n) for n in walk(first) if isinstance(n, ast.expr)]
             rows = any(v.scale or any(map(v.of_kind, ("batch", "index", "sized"))) for v in named)
             if not (everywhere or rows or (isinstance(first, ast.Constant) and first.value is ...)):
+                return True
+    return False
+
+
+def _goes_on_from_row_to_row(context: Context, made: ast.Call) -> bool:
+    """Whether each row of what a call makes, at once or after others, gets what stands in those before it: `ones(n).cumsum(0)`."""
+    for call in context.facts.after.trace.calls:
+        for at, of in enumerate((call.receiver, *call.args[:1])) if call.method in _ALONG else ():
+            dim = argument(call.node, at, "dim")
+            if made in of.of_kind("sized") and not of.batches() and (dim is None or is_number(dim, 0)):
                 return True
     return False
 
