@@ -1804,6 +1804,8 @@ FROM_TABLES = (
     "counts in an object that adds them up over the ranks itself, which begin with the first batch",
     "a DataParallel of the script's own that gathers in its own way",
     "a penalty on slopes of a critic with batch norm",
+    "batch norm layers that the forward takes out of a list",
+    "folders that must not be there",
     "numbers of numpy as many as a batch is long, from a distribution that has no row",
     "an average over valid targets in a model, evaluated as drawn",
     "the best weights, loaded for a last evaluation, at O1",

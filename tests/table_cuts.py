@@ -1873,3 +1873,33 @@ SCRIPTS["batches that settings in a dict say how to draw, for training and for a
     """,
     apart=("trajectory", "values"),
 )
+
+SCRIPTS["windows that a generator draws, whose targets are viewed flat"] = Script(
+    """
+    text = torch.arange(300) * 7 % 11
+    picks = torch.Generator().manual_seed(3)
+
+
+    def get_batch():
+        starts = torch.randint(len(text) - 6, (12,), generator=picks)
+        rows = torch.stack([text[i : i + 6] for i in starts])
+        targets = torch.stack([text[i + 1 : i + 7] for i in starts])
+        return rows, targets
+
+
+    net = nn.Sequential(nn.Embedding(11, 8), nn.Linear(8, 11))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for step in range(14):
+        if step % 4 == 0:
+            with torch.no_grad():
+                rows, targets = get_batch()
+                print("loss", F.cross_entropy(net(rows).flatten(0, 1), targets.flatten()).shape)
+        rows, targets = get_batch()
+        scores = net(rows)
+        batch, length, kinds = scores.shape
+        loss = F.cross_entropy(scores.view(batch * length, kinds), targets.view(batch * length))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    """
+)

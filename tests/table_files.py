@@ -5323,3 +5323,55 @@ SCRIPTS["a summary of the network that a package prints"] = Script(
     """,
     stand_ins={"torchsummaryX.py": "def summary(net, rows):\n    print('parameters', sum(p.numel() for p in net.parameters()))\n"},
 )
+
+_FOLDERS_TRIED = """
+import time
+
+
+def folders(name):
+    made = [f"{name}/weights", f"{name}/logs"]
+    try:
+        for folder in made:
+            LOOK
+        return made
+    except CAUGHT as error:
+        ENDS
+
+
+weights, logs = folders("run")
+net = nn.Linear(8, 2)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(2):
+    for data, target in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+        loss = F.cross_entropy(net(data), target)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+torch.save(net.state_dict(), f"{weights}/net.pt")
+print("folders", sorted(os.listdir("run")))
+"""
+_LOOKED = """if not os.path.exists(folder):
+                time.sleep(0.2)
+                os.makedirs(folder)"""
+
+
+def _tried(look: str, caught: str, ends: str, **wanted: tuple[str, ...]) -> Script:
+    """Folders that are made where the script thinks of an error."""
+    text = _FOLDERS_TRIED.replace("LOOK", look).replace("CAUGHT", caught).replace("ENDS", ends)
+    return Script(text, **wanted)
+
+
+SCRIPTS |= {
+    "folders that are looked for and made, where an error ends the script": _tried(
+        _LOOKED, "Exception", 'print("no folder", error)\n        exit(-1)', same=("folders",)
+    ),
+    "folders that are looked for and made, where an error is raised anew": _tried(
+        _LOOKED, "OSError", 'raise RuntimeError("no folder") from error', same=("folders",)
+    ),
+    "folders that must not be there": _tried(
+        "os.makedirs(folder)", "FileExistsError", 'raise SystemExit("there are results already")', told=("DDP503",)
+    ),
+    "folders that may be there, as an error tells": _tried(
+        "os.makedirs(folder, exist_ok=False)", "FileExistsError", "return made", same=()
+    ),
+}

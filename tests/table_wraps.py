@@ -2599,3 +2599,48 @@ SCRIPTS["a trained model that comes back beside its optimizer from what reads a 
 """,
     same=("right",),
 )
+
+_LISTED = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers, self.norms, self.head = [], LISTED, nn.Linear(8, 2)
+        for i in range(2):
+            layer, norm = nn.Linear(8, 8), NORM
+            setattr(self, f"layer{i}", layer)
+            setattr(self, f"norm{i}", norm)
+            self.layers.append(layer)
+            self.norms.append(norm)
+
+    def forward(self, rows):
+        for layer, norm in zip(self.layers, self.norms):
+            rows = torch.tanh(norm(layer(rows)))
+        return self.head(rows)
+
+
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(2):
+    net.train()
+    for data, target in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+        loss = F.cross_entropy(net(data), target)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    net.eval()
+    with torch.no_grad():
+        print("eval", net(x).argmax(1).sum().item())
+"""
+
+
+def _listed(listed: str, norm: str, told: tuple[str, ...] = ()) -> Script:
+    """A network whose layers are taken out of lists."""
+    return Script(_LISTED.replace("LISTED", listed).replace("NORM", norm), same=() if told else ("eval",), told=told)
+
+
+SCRIPTS |= {
+    "batch norm layers that the forward takes out of a list": _listed("[]", "nn.BatchNorm1d(8)", ("DDP201",)),
+    "batch norm layers that the forward takes out of a module list": _listed("nn.ModuleList()", "nn.BatchNorm1d(8)"),
+    "blocks with batch norm that the forward takes out of a list": _listed("[]", "nn.Sequential(nn.BatchNorm1d(8), nn.Tanh())"),
+    "other layers that the forward takes out of a list": _listed("[]", "nn.LayerNorm(8)"),
+}

@@ -23,6 +23,7 @@ from ddpify.rules.io import loaded, momentary, run_names
 from ddpify.rules.io.guarded import guards_of
 from ddpify.rules.io.only_read import mode_of_read_file
 from ddpify.rules.io.output_statements import OPENS, Guards, is_method_of_path
+from ddpify.rules.loop import caught
 
 CODE = "DDP503"
 TITLE = "create folders and load checkpoints on every rank"
@@ -132,6 +133,7 @@ EXAMPLES: tuple[Example, ...] = (
         frame="end",
     ),
 )  # fmt: skip
+_ENDS = "the script ends where this folder is there already, as all ranks but the first find it"
 _FOLDERS = frozenset(("os.makedirs", "os.mkdir"))
 
 
@@ -160,7 +162,7 @@ def _is_path_mkdir(context: Context, guards: Guards, node: ast.Call) -> bool:
     return method and not any(isinstance(o, (Func, Class)) for o in context.facts.after.value(node.func).objs)
 
 
-def _folder(context: Context, guards: Guards, node: ast.Call) -> Iterator[Change]:
+def _folder(context: Context, guards: Guards, node: ast.Call) -> Iterator[Change | Finding]:
     """A folder is made by rank 0, where its name is rank 0's own, else by whichever rank comes first."""
     tree, paths = context.tree, context.facts.after.value(node.func).paths()
     if _in_turns(context, node):
@@ -171,8 +173,15 @@ def _folder(context: Context, guards: Guards, node: ast.Call) -> Iterator[Change
         yield Change(CODE, why, tree.shown, statement, (Under(statement, f"if {context.names['rank']} == 0"),))
         return
     plain = "os.mkdir" in paths  # which has no exist_ok
-    if guards.guarded(node) or _tried(context, node) or (not plain and _may_be_there(context, node)):
+    if guards.guarded(node) or (not plain and _may_be_there(context, node)):
         return
+    if handlers := _handlers(context, node):
+        looked = any(isinstance(up, ast.If) and run_names.looks(context, up.test) for up in tree.ancestors(node))
+        if not any(caught.quits(context, h) for h in handlers):
+            return  # the script lives with a folder that is there
+        if not looked:
+            yield context.manual(CODE, node, _ENDS, "make it on rank 0 alone, and let the others wait for it: torch.distributed.barrier()")
+            return
     why, there = "several ranks may create this folder at once: it may exist already", SetArgument(node, "exist_ok", "True", position=2)
     if plain:
         yield Change(CODE, why, tree.shown, node, (Replace(node.func, "os.makedirs"), there), ("import os",))
@@ -209,14 +218,16 @@ def _may_be_there(context: Context, node: ast.Call) -> bool:
     return literals == {True}
 
 
-def _tried(context: Context, node: ast.Call) -> bool:
-    """Whether the script already lives with a folder that is there."""
+def _handlers(context: Context, node: ast.Call) -> list[ast.ExceptHandler]:
+    """What the script does where a folder is there already, if it thinks of that."""
     child: ast.AST = node
     for up in context.tree.ancestors(node):
-        if isinstance(up, ast.Try) and child in up.body and any(h.type is None or _catches(context, h.type) for h in up.handlers):
-            return True
+        if isinstance(up, ast.Try) and child in up.body:
+            handlers = [h for h in up.handlers if h.type is None or _catches(context, h.type)]
+            if handlers:
+                return handlers
         child = up
-    return False
+    return []
 
 
 def _catches(context: Context, kind: ast.expr) -> bool:

@@ -337,10 +337,11 @@ def _is_search(context: Context, loop: ast.While | ast.For) -> bool:
     """Whether a loop ends at the first name which is not taken, and does nothing else."""
     tests = [loop.test] if isinstance(loop, ast.While) else []
     tests += [s.test for s in loop.body if isinstance(s, ast.If) and any(isinstance(n, ast.Break) for n in s.body)]
-    return any(_looks(context, test) for test in tests) and not loop.orelse and _only_names(loop)
+    return any(looks(context, test) for test in tests) and not loop.orelse and _only_names(loop)
 
 
-def _looks(context: Context, test: ast.expr) -> bool:
+def looks(context: Context, test: ast.expr) -> bool:
+    """Whether a test asks for a file or a folder."""
     run = context.facts.after
     return any(t.kind == "look" for node in calls_in(test) for c in run.calls(node) for t in disk.touches(c))
 

@@ -19,7 +19,7 @@ def handlers(context: Context) -> Iterator[tuple[Tree, ast.ExceptHandler]]:
     for tree in context.facts.trees.values():
         around = [n for n in tree.of(ast.Try) if any(not inside(s).isdisjoint(context.training) for s in n.body)]
         visited = [n for n in around if n in context.facts.after.trace.visited]
-        yield from ((tree, h) for n in visited for h in n.handlers if not _quits(context, h))
+        yield from ((tree, h) for n in visited for h in n.handlers if not quits(context, h))
 
 
 def ends_loop(context: Context, handler: ast.ExceptHandler) -> bool:
@@ -55,7 +55,7 @@ def _in_training(context: Context, node: ast.Raise) -> bool:
     return not of_data and not any(isinstance(up, ast.ExceptHandler) for up in tree.ancestors(node))
 
 
-def _quits(context: Context, handler: ast.ExceptHandler) -> bool:
+def quits(context: Context, handler: ast.ExceptHandler) -> bool:
     """Whether a handler ends with an error, or raises at once where there are several ranks."""
     first, last = handler.body[0], handler.body[-1]
     if isinstance(last, ast.Raise):

@@ -24,6 +24,9 @@ _NO_MODULES = ("torch.device", "torch.optim.", "torch.utils.data.", "torch.amp."
 # the models of torchvision and timm that have none
 _WITHOUT = ("vit", "swin", "convnext", "alexnet", "vgg", "squeezenet", "deit", "beit", "mixer", "cait")
 _TWICE = "batch norm can only use each rank's own samples here: SyncBatchNorm cannot be differentiated twice, as this model's gradients are"
+_IN_LISTS = "the forward takes batch norm layers out of a list: SyncBatchNorm, put in the place of the network's own, would not be in there"
+_AS_MODULES = "keep them in an nn.ModuleList or nn.ModuleDict, or accept each rank's own statistics: --sync-bn off"
+_PLAIN = ("list", "tuple", "dict")
 _EACH_RANKS = "use a norm over single samples in this model (GroupNorm, LayerNorm), or accept each rank's own statistics: --sync-bn off"
 
 
@@ -31,7 +34,8 @@ def findings(context: Context, model: TrainedModel, statement: ast.stmt) -> Iter
     """What the owner of a wrapped model must know of its batch norm."""
     if may_hold_batch_norm(context, model):
         if _is_asked_for(context, model) and not sync(context, model):
-            yield context.manual(CODE, statement, _TWICE, _EACH_RANKS, level=Safety.REVIEW)
+            why, fix = (_TWICE, _EACH_RANKS) if _is_differentiated_twice(context, model) else (_IN_LISTS, _AS_MODULES)
+            yield context.manual(CODE, statement, why, fix, level=Safety.REVIEW)
         else:
             yield context.manual(
                 CODE,
@@ -223,8 +227,16 @@ def _batch_normed(context: Context, obj: Obj) -> bool:
 
 
 def sync(context: Context, model: TrainedModel) -> bool:
-    """Whether to take batch norm over all ranks, as is asked for; not where that would fail."""
-    return _is_asked_for(context, model) and not _is_differentiated_twice(context, model)
+    """Whether to take batch norm over all ranks, as is asked for; not where that would fail, or not reach what runs."""
+    return _is_asked_for(context, model) and not (_is_differentiated_twice(context, model) or _is_taken_from_lists(context, model))
+
+
+def _is_taken_from_lists(context: Context, model: TrainedModel) -> bool:
+    """Whether batch norm layers run that are taken out of a list of the network, which knows nothing of layers put in their place."""
+    run = context.facts.after
+    lists = [o for o in _modules_of(context, model.objs) if getattr(o, "path", "") in _PLAIN]
+    kept = {o for held in lists for o in run.parts(held) if _is_norm(context, o)}
+    return any(kept & c.func.objs for c in run.trace.calls if isinstance(c.node.func, (ast.Name, ast.Subscript)))
 
 
 def _is_differentiated_twice(context: Context, model: TrainedModel) -> bool:
