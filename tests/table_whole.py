@@ -111,9 +111,7 @@ SCRIPTS = {
         )
         for what, sample in {
             "the first sample": "data[0]",
-            "the sample that is the largest": "data[data.norm(dim=1).argmax()]",
             "the average sample": "data.mean(0)",
-            "the medians": "data.median(0).values",
         }.items()
     },
     "rows of the samples, repeated": _script(

@@ -295,16 +295,16 @@ def _filling(run: Run, forward: ast.Call) -> list[Call]:
 
 
 def _is_of_single_samples(context: Context, forward: ast.AST) -> bool:
-    """Whether a forward is given what may be one sample of a batch, or made of all of them: all ranks run it as it is written."""
+    """Whether a forward is given one sample of a batch, or what is made of all of them: all ranks run it as it is written."""
     given = [context.facts.after.value(a) for a in arguments(forward)] if isinstance(forward, ast.Call) else []
-    return any(map(_may_be_single, given)) and all(_may_be_single(v) or _is_option(v) for v in given)
+    return any(map(_is_single, given)) and all(_is_single(v) or _is_option(v) for v in given)
 
 
-def _may_be_single(value: Value) -> bool:
-    """Whether a value of a batch may have no dimension of the samples."""
+def _is_single(value: Value) -> bool:
+    """Whether a value of a batch has no dimension of the samples."""
     if not value.batches() or value.objs or value.scale in ROWS:
         return False
-    return value.shape is None if value.scale == "other" else value.scale is not None
+    return bool(value.of_kind("single")) if value.scale == "other" else value.scale is not None
 
 
 def _as_many(run: Run, given: Value, made: Value) -> bool:
@@ -375,7 +375,7 @@ def _rows(context: Context, node: ast.Call) -> list[ast.expr]:
             return []  # what there is of it may be no tensor, or have nothing that could be shared out
         if value.shape is not None and value.shape.several:
             return []
-        made = (value.scale in _MADE_OF_ROWS and not _may_be_single(value)) or any(map(value.of_kind, ("ordered", "reordered", "steps")))
+        made = (value.scale in _MADE_OF_ROWS and not _is_single(value)) or any(map(value.of_kind, ("ordered", "reordered", "steps")))
         if is_rows(value, several=True) or (value.batches() and not value.objs and made):
             out.append(given)
         elif any(v.batches() or any(map(v.of_kind, _OF_A_BATCH)) for v in with_entries([value])):
