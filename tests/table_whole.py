@@ -105,6 +105,15 @@ SCRIPTS = {
         "out = model(data)\nloss = F.cross_entropy(out, target) + out.median()\n"
         "loss = loss + 0.1 * sum(model(row).pow(2).sum() for row in data[target == 1])"
     ),
+    **{
+        f"{what} of a batch, run by the model beside all of it": _script(
+            f"out = model(data)\nloss = F.cross_entropy(out, target) + out.median() + 0.1 * model({sample}).pow(2).mean()"
+        )
+        for what, sample in {
+            "the first sample": "data[0]",
+            "the average sample": "data.mean(0)",
+        }.items()
+    },
     "rows of the samples, repeated": _script(
         "loss = F.cross_entropy(model(data), target.repeat(2))",
         forward="return self.last(torch.relu(self.first(x.repeat(2, 1))))",

@@ -4,6 +4,8 @@ WHOLE = frozenset(
     (
         "a first batch that is drawn before a split and the loop",
         "all of the data in each step",
+        "the first sample of a batch, run by the model beside all of it",
+        "the average sample of a batch, run by the model beside all of it",
         "a collate function that joins parts of all samples, one after another",
         "a tensor that is filled with rows of the last batch, and decides",
         "new data of a tensor, by the length of all rows",

@@ -21,6 +21,7 @@ class Origin(NamedTuple):
     - mixed: a forward on a rank's own rows, of whose results not all are such rows
     - random, drawn, time, rank: a library's generator, a draw, the clock, the rank; index: a loop that counts
     - compared: some comparison; sizes: those of rows; divided: where a number of samples is divided
+    - single: where one sample of a batch is taken, which has no dimension of the samples
     - edges, graph: a loader of graphs, of whose nodes or graphs these are numbers; rows: how many rows there are; last: the last number
     - scaled: a gradient scaler; kept: the statement that keeps a value; from: any other object
     """

@@ -178,6 +178,8 @@ def _indexed(run: Interpreter, base: Value, index: Value, node: ast.Subscript, o
     found = rows.index(x, operands)
     if found == Result() and any(o.literal is UNKNOWN and o.shape is not None and o.shape.ndim == 1 for o in operands[:1]):
         found = Result(None, Shape(node))  # rows, of nobody knows how many dimensions, that a list of numbers picks
+    if base.scale in ROWS and axis < len(operands) and type(operands[axis].literal) is int:
+        origins |= {Origin("single", node)}
     value = uniform.taken(base, value_of(run, found, node, origins, places), operands[:1] == [_BLOCK])
     return Value(value.objs, value.origins | {Origin("reordered", node)}, value.scale, value.shape) if own else uniform.part(value, node)
 

@@ -31,6 +31,7 @@ from ddpify.facts.runs import Run
 from ddpify.facts.tree import arguments, names_stored, walk
 from ddpify.options import Options
 from ddpify.placement.lattice import REPLICATE
+from ddpify.placement.shape import ROWS
 from ddpify.placement.values import is_rows
 from ddpify.records import replace
 from ddpify.rules.base import Change, Example, Finding, Safety
@@ -120,7 +121,7 @@ def assumed(context: Context, found: Iterable[Change | Finding]) -> AssumedEdits
         if isinstance(forward, ast.Call) and rows:
             parts[forward] = SEVERAL_IN_PARTS if _are_several(run, run.value(forward)) else IN_PARTS
             shares |= dict.fromkeys(rows)
-        elif not _judges(run, forward, forwards):
+        elif not _judges(run, forward, forwards) and not _is_of_single_samples(context, forward):
             return None
     if any(_is_inside(context, parts, item) for item in found if item.code == sizes.CODE):
         return None
@@ -293,6 +294,19 @@ def _filling(run: Run, forward: ast.Call) -> list[Call]:
     return [c for c in run.trace.calls if forward in c.stack and fills_up_rows(c)]
 
 
+def _is_of_single_samples(context: Context, forward: ast.AST) -> bool:
+    """Whether a forward is given one sample of a batch, or what is made of all of them: all ranks run it as it is written."""
+    given = [context.facts.after.value(a) for a in arguments(forward)] if isinstance(forward, ast.Call) else []
+    return any(map(_is_single, given)) and all(_is_single(v) or _is_option(v) for v in given)
+
+
+def _is_single(value: Value) -> bool:
+    """Whether a value of a batch has no dimension of the samples."""
+    if not value.batches() or value.objs or value.scale in ROWS:
+        return False
+    return bool(value.of_kind("single")) if value.scale == "other" else value.scale is not None
+
+
 def _as_many(run: Run, given: Value, made: Value) -> bool:
     """Whether a model may be given some of the rows: none are several tensors', and rows that are cut already are not put together."""
     inner = [v for v in _held(run, made) if v is not made]
@@ -361,7 +375,7 @@ def _rows(context: Context, node: ast.Call) -> list[ast.expr]:
             return []  # what there is of it may be no tensor, or have nothing that could be shared out
         if value.shape is not None and value.shape.several:
             return []
-        made = value.scale in _MADE_OF_ROWS or any(map(value.of_kind, ("ordered", "reordered", "steps")))
+        made = (value.scale in _MADE_OF_ROWS and not _is_single(value)) or any(map(value.of_kind, ("ordered", "reordered", "steps")))
         if is_rows(value, several=True) or (value.batches() and not value.objs and made):
             out.append(given)
         elif any(v.batches() or any(map(v.of_kind, _OF_A_BATCH)) for v in with_entries([value])):
