@@ -296,15 +296,21 @@ def _filling(run: Run, forward: ast.Call) -> list[Call]:
 
 def _is_of_single_samples(context: Context, forward: ast.AST) -> bool:
     """Whether a forward is given one sample of a batch, or what is made of all of them: all ranks run it as it is written."""
-    given = [context.facts.after.value(a) for a in arguments(forward)] if isinstance(forward, ast.Call) else []
-    return any(map(_is_single, given)) and all(_is_single(v) or _is_option(v) for v in given)
+    run, given = context.facts.after, list(arguments(forward)) if isinstance(forward, ast.Call) else []
+    single = [_is_single(run, a) for a in given]
+    return any(single) and all(one or _is_option(run.value(a)) for one, a in zip(single, given, strict=True))
 
 
-def _is_single(value: Value) -> bool:
-    """Whether a value of a batch has no dimension of the samples."""
+def _is_single(run: Run, node: ast.expr) -> bool:
+    """Whether an expression of a batch has no dimension of the samples: a number of all of them, or one sample, maybe with more axes."""
+    value = run.value(node)
     if not value.batches() or value.objs or value.scale in ROWS:
         return False
-    return bool(value.of_kind("single")) if value.scale == "other" else value.scale is not None
+    if value.scale != "other":
+        return value.scale is not None
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        node = node.func.value
+    return node in value.of_kind("single")
 
 
 def _as_many(run: Run, given: Value, made: Value) -> bool:
@@ -375,7 +381,8 @@ def _rows(context: Context, node: ast.Call) -> list[ast.expr]:
             return []  # what there is of it may be no tensor, or have nothing that could be shared out
         if value.shape is not None and value.shape.several:
             return []
-        made = (value.scale in _MADE_OF_ROWS and not _is_single(value)) or any(map(value.of_kind, ("ordered", "reordered", "steps")))
+        made = value.scale in _MADE_OF_ROWS and not _is_single(context.facts.after, given)
+        made = made or any(map(value.of_kind, ("ordered", "reordered", "steps")))
         if is_rows(value, several=True) or (value.batches() and not value.objs and made):
             out.append(given)
         elif any(v.batches() or any(map(v.of_kind, _OF_A_BATCH)) for v in with_entries([value])):
