@@ -114,6 +114,10 @@ SCRIPTS = {
             "the average sample": "data.mean(0)",
         }.items()
     },
+    "the first sample of a batch, by a name, run by the model beside all of it": _script(
+        "out = model(data)\nfirst = data[0].float()\none = first\n"
+        "loss = F.cross_entropy(out, target) + out.median() + 0.1 * model(one).pow(2).mean()"
+    ),
     "rows of the samples, repeated": _script(
         "loss = F.cross_entropy(model(data), target.repeat(2))",
         forward="return self.last(torch.relu(self.first(x.repeat(2, 1))))",

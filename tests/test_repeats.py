@@ -6,7 +6,7 @@ import pytest
 
 from ddpify.facts.interpret import definitions
 from ddpify.facts.interpret.machine import Machine
-from ddpify.facts.interpret.state import Interpreter
+from ddpify.facts.interpret.state import Frame, Interpreter
 from ddpify.facts.model import Lit, New, Value
 from ddpify.project import Project, load, of_source
 from ddpify.source import from_text
@@ -65,6 +65,33 @@ for epoch in range(3):
     print(run(model, loader, optimizer), run(model, loader, optimizer))
 """
 
+ALIASES = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(8, 8)
+        self.seen = torch.zeros(4, 8)
+        self.first = torch.zeros(8)
+    def forward(self, x):
+        rows = x
+        self.seen = rows
+        self.first = rows[0]
+        return self.inner(x)
+
+data = torch.utils.data.TensorDataset(torch.randn(64, 8), torch.randn(64, 8))
+net = Net()
+for x, y in torch.utils.data.DataLoader(data, batch_size=4):
+    net(x)
+net.seen = torch.zeros(4, 8)
+for x, y in torch.utils.data.DataLoader(data, batch_size=4):
+    net(x)
+    x.add_(y.mean())
+    print(net.seen, net.first)
+"""
+
 
 def of(text: str) -> Project:
     return of_source(from_text(text), None, "<string>")
@@ -98,7 +125,8 @@ def left_behind(run: Interpreter) -> dict[str, object]:
         "memory": wherever(dict(run.memory)),
         "events": wherever(record.events),
         "points": (record.starts, record.before, record.extents, record.calls, record.again),
-        "rest": (run.keys, run.hooks, run.order),
+        "aliases": {holder: run.aliases.of(holder) for holder in run.aliases.together if not isinstance(holder[0], Frame)},
+        "rest": (run.keys, run.hooks, run.order, run.trace.views),
     }
 
 
@@ -116,7 +144,7 @@ def runs(project: Project, monkeypatch: pytest.MonkeyPatch) -> list[Interpreter]
     return out
 
 
-@pytest.mark.parametrize("source", [*EXAMPLES, HOOKS], ids=[*(p.parent.name for p in EXAMPLES), "hooks"])
+@pytest.mark.parametrize("source", [*EXAMPLES, HOOKS, ALIASES], ids=[*(p.parent.name for p in EXAMPLES), "hooks", "aliases"])
 def test_a_run_that_repeats_calls_records_what_one_that_does_not_records(source: Path | str, monkeypatch: pytest.MonkeyPatch) -> None:
     project = load(source) if isinstance(source, Path) else of(source)
     plain, own, again = runs(project, monkeypatch)

@@ -5,6 +5,7 @@ WHOLE = frozenset(
         "a first batch that is drawn before a split and the loop",
         "all of the data in each step",
         "the first sample of a batch, run by the model beside all of it",
+        "the first sample of a batch, by a name, run by the model beside all of it",
         "the average sample of a batch, run by the model beside all of it",
         "a collate function that joins parts of all samples, one after another",
         "a tensor that is filled with rows of the last batch, and decides",

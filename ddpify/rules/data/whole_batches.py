@@ -296,20 +296,24 @@ def _filling(run: Run, forward: ast.Call) -> list[Call]:
 
 def _is_of_single_samples(context: Context, forward: ast.AST) -> bool:
     """Whether a forward is given one sample of a batch, or what is made of all of them: all ranks run it as it is written."""
-    run, given = context.facts.after, list(arguments(forward)) if isinstance(forward, ast.Call) else []
-    single = [_is_single(run, a) for a in given]
-    return any(single) and all(one or _is_option(run.value(a)) for one, a in zip(single, given, strict=True))
+    given = list(arguments(forward)) if isinstance(forward, ast.Call) else []
+    single = [_is_single(context, a) for a in given]
+    return any(single) and all(one or _is_option(context.facts.after.value(a)) for one, a in zip(single, given, strict=True))
 
 
-def _is_single(run: Run, node: ast.expr) -> bool:
+def _is_single(context: Context, node: ast.expr, depth: int = 3) -> bool:
     """Whether an expression of a batch has no dimension of the samples: a number of all of them, or one sample, maybe with more axes."""
-    value = run.value(node)
+    value = context.facts.after.value(node)
     if not value.batches() or value.objs or value.scale in ROWS:
         return False
     if value.scale != "other":
         return value.scale is not None
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         node = node.func.value
+    if isinstance(node, ast.Name) and depth:
+        defined = context.facts.after.definitions.reaching(node).definitions
+        bound = [context.facts.tree_of(d).statement(d) for d in defined]
+        return bool(bound) and all(isinstance(s, ast.Assign) and _is_single(context, s.value, depth - 1) for s in bound)
     return node in value.of_kind("single")
 
 
@@ -381,7 +385,7 @@ def _rows(context: Context, node: ast.Call) -> list[ast.expr]:
             return []  # what there is of it may be no tensor, or have nothing that could be shared out
         if value.shape is not None and value.shape.several:
             return []
-        made = value.scale in _MADE_OF_ROWS and not _is_single(context.facts.after, given)
+        made = value.scale in _MADE_OF_ROWS and not _is_single(context, given)
         made = made or any(map(value.of_kind, ("ordered", "reordered", "steps")))
         if is_rows(value, several=True) or (value.batches() and not value.objs and made):
             out.append(given)
