@@ -90,12 +90,14 @@ def make_plan(project: Project, options: Options, marks: Sequence[Change] = (), 
         asked = f"; --amp {options.amp} is carried out where a script is converted" if options.amp != "keep" else ""
         return Plan(refusal.status, reason=refusal.reason + asked * (refusal.status == "nothing"))
     context, changes, findings = _planned(project, options)
-    if options.whole_batches != "never" and (unfinished or _left(changes, findings)):
+    left = _left(changes, findings)
+    if options.whole_batches != "never" and (unfinished or left):
         start = whole_batches.given(context)
         base = whole_batches.assumed(_context(project, options, context.facts.edited, start), (*changes, *findings))
         base = base and whole_batches.with_shares(_context(project, options, context.facts.edited, base))
         instead = _planned(project, options, base) if base is not None else None
-        if instead is not None and not _left(*instead[1:]) and whole_batches.computes_alike(instead[0]):
+        less = instead is not None and (not (then := _left(*instead[1:])) or then < left)
+        if instead is not None and less and whole_batches.computes_alike(instead[0]):
             context, changes, findings = instead
     entry, findings = project.entry, [loss.explained(context, f) for f in findings]
     findings += [Finding("DDP204", Safety.NOTE, sentence, entry.shown, line) for line, sentence in entry.source.mended]
@@ -134,9 +136,10 @@ def _planned(project: Project, options: Options, base: AssumedEdits = AS_WRITTEN
     return context, changes, findings
 
 
-def _left(changes: Sequence[Change], findings: Sequence[Finding]) -> bool:
-    """Whether something is left to do."""
-    return any(c.level >= Safety.REVIEW for c in changes) or any(f.level >= Safety.REVIEW for f in findings)
+def _left(changes: Sequence[Change], findings: Sequence[Finding]) -> frozenset[tuple[str, str, int]]:
+    """What is left to do, by the rule and the place."""
+    left: list[Change | Finding] = [*changes, *findings]
+    return frozenset((each.code, each.file, each.line) for each in left if each.level >= Safety.REVIEW)
 
 
 def _bound(context: Context) -> frozenset[str]:
@@ -289,7 +292,7 @@ def _replicate(context: Context) -> tuple[Context, dict[ModuleType, list[Change 
             if rule is metrics:
                 reduced = [c for c in new if c.replicates]
                 sure = [c for c in reduced if c.level < Safety.REVIEW]
-                if not sure and (numbers := list(metrics.by_batch(context))):  # rather than what is doubtful
+                if not sure and (numbers := list(metrics.by_batch(context, base))):  # rather than what is doubtful
                     of_batches += numbers
                     context, agreeing = base, of_batches  # what is computed from these needs no reduction after its loop
                     changes = {metrics: [*of_batches], decisions: []}

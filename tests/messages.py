@@ -1343,6 +1343,16 @@ OUTPUT = {
 }
 
 LOOPS = {
+    "scores of the batches that a rank's own losses choose": piece(
+        "batches",
+        "from sklearn.metrics import f1_score\nscores = []\nfor x, y in loader:\n    if update(x, y) < 1.0:\n"
+        "        scores.append(f1_score(y.numpy(), model(x).argmax(1).numpy()))\nprint(sum(scores))\n",
+    ),
+    "numbers of the batches in an attribute of a function": piece(
+        "loop",
+        "def note(value):\n    note.total += value\nnote.total = 0.0\n"
+        "for epoch in range(args.epochs):\n    for x, y in loader:\n        note(update(x, y))\n    print(note.total)\n",
+    ),
     "samples that meet in a collate function": whole(
         HEAD
         + "\n\ndef collate(batch):\n"

@@ -1837,3 +1837,48 @@ SCRIPTS |= {
     f"an average of what all layers give, kept in a tuple that grows {title}": Script(_GROWING.replace("{added}", added))
     for title, added in {"in place": "kept += (rows,)", "by another one": "kept = kept + (rows,)"}.items()
 }
+
+# --- heads before the samples: q.permute(2, 0, 1, 3).view(-1, length, width), masks repeated for each ------------------------
+_HEADS = """
+    class Heads(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.near, self.key, self.value, self.last = (nn.Linear(n, m) for n, m in ((1, 6), (6, 6), (6, 6), (6, 2)))
+
+        def forward(self, rows):
+            size, length = rows.size(0), rows.size(1)
+            near = self.near(rows.unsqueeze(-1))
+            keys = self.key(near).view(size, length, 3, 2).permute(2, 0, 1, 3).contiguous().view(FIRST, length, 2)
+            values = self.value(near).view(size, length, 3, 2).permute(2, 0, 1, 3).contiguous().view(FIRST, length, 2)
+            hidden = (rows > 0.5).unsqueeze(1).repeat(1, length, 1).repeat(3, 1, 1)
+            seen = torch.softmax(torch.bmm(keys, keys.transpose(1, 2)).masked_fill(hidden, -99.0), -1)
+            given = torch.bmm(seen, values)
+            given = given.view(3, size, length, 2).permute(1, 2, 0, 3).contiguous().view(size, length, -1)
+            return self.last((near + given).sum(1))
+
+    net = Heads()
+"""
+SCRIPTS |= on_three(
+    {
+        f"attention whose heads stand before the samples: {title}": Script(_HEADS.replace("FIRST", first) + PLAIN)
+        for title, first in {"their number is left open": "-1", "their number is written": "3 * size"}.items()
+    },
+    rows=42,
+)
+_TAKEN = _HEADS.replace("view(3, size, length, 2).permute(1, 2, 0, 3)", "view(size, 3, length, 2).transpose(1, 2)")
+SCRIPTS["heads before the samples, taken for a sample's own"] = Script(_TAKEN.replace("FIRST", "-1") + PLAIN, told=("DDP402",))
+SCRIPTS["rows repeated one after another, taken for a sample's own"] = Script(
+    """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.last = nn.Linear(16, 2)
+
+        def forward(self, rows):
+            return self.last(rows.repeat(2, 1).view(rows.size(0), 16))
+
+    net = Net()
+"""
+    + PLAIN,
+    told=("DDP402",),
+)

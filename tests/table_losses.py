@@ -4212,3 +4212,63 @@ SCRIPTS["images that are turned across the batch"] = Script(
     """,
     told=("DDP402",),
 )
+
+# --- a collate function that gives its batch under a condition, and fills up by a function of the script's ------------------
+_FILLED_UP = """
+    import numpy as np
+
+    class Lines(Dataset):
+        def __len__(self):
+            return 44
+
+        def __getitem__(self, i):
+            values = x[i].numpy()[: 4 + i % 4]
+            return {"values": values, "places": np.arange(1, values.shape[0] + 1), "label": int(y[i])}
+
+    def filled(line, length):
+        return np.pad(line, (0, length - line.shape[0]), mode="constant", constant_values=0)
+
+    def together(lines):
+        longest = max(len(line) for line in lines)
+        return np.stack([filled(line, longest) for line in lines])
+
+    def collate(batch):
+        if isinstance(batch[0], dict):
+            values = together([sample["values"] for sample in batch])
+            places = together([sample["places"] for sample in batch]).astype(np.int64)
+            return torch.from_numpy(values), torch.from_numpy(places), torch.tensor([sample["label"] for sample in batch])
+        raise TypeError(type(batch[0]))
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.near, self.where, self.last = nn.Linear(1, 6), nn.Embedding(12, 6), nn.Linear(6, 2)
+
+        def forward(self, values, places):
+            there = places.ne(0).type(values.dtype)
+            hidden = there.eq(0).unsqueeze(1).repeat(1, values.size(1), 1)
+            near = self.near(values.unsqueeze(-1)) + self.where(places)
+            seen = torch.softmax(torch.bmm(near, near.transpose(1, 2)).masked_fill(hidden, -1e9), -1)
+            near = torch.bmm(seen, near) * there.unsqueeze(-1)
+            return self.last(near.sum(1) / there.sum(1, keepdim=True))
+
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    loader = DataLoader(Lines(), batch_size=8, shuffle=True, collate_fn=collate)
+    for epoch in range(3):
+        for values, places, labels in loader:
+            optimizer.zero_grad()
+            LOSS.backward()
+            optimizer.step()
+"""
+SCRIPTS |= {
+    "lines that a function of the script's fills up, and a mask": Script(
+        _FILLED_UP.replace("LOSS", "F.cross_entropy(model(values, places), labels)")
+    ),
+    "lines that a function of the script's fills up, in an average of all places": Script(
+        _FILLED_UP.replace("self.last(near.sum(1) / there.sum(1, keepdim=True))", "self.last(near)").replace(
+            "LOSS", "F.mse_loss(model(values, places)[:, :, 0], values)"
+        ),
+        told=("DDP402",),
+    ),
+}

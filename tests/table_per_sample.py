@@ -494,3 +494,110 @@ SCRIPTS |= {
         _GLIMPSES.replace("{looked}", "torch.stack(parts)").replace("{state}", "state + state.mean(0)")
     ),
 }
+
+# --- texts that are turned into tensors in the loop, each as long as the longest of the batch --------------------------------
+_TEXTS = """
+    import numpy as np
+    from torch.nn.utils.rnn import pack_padded_sequence, pad_sequence
+
+    class Texts(Dataset):
+        def __init__(self):
+            self.texts = ["".join(chr(97 + (7 * i + 3 * j) % 26) for j in range(3 + i % 5)) for i in range(44)]
+            self.kinds = [["near", "far"][i % 2] for i in range(44)]
+
+        def __len__(self):
+            return 44
+
+        def __getitem__(self, i):
+            return self.texts[i], self.kinds[i]
+
+        def number(self, kind):
+            return ["near", "far"].index(kind)
+
+    data = Texts()
+    loader = DataLoader(data, batch_size=8, shuffle=True)
+
+    def letters(text):
+        codes = [ord(letter) for letter in text]
+        return codes, len(codes)
+
+    def tensors(texts, kinds):
+        both = [letters(text) for text in texts]
+        lines = [pair[0] for pair in both]
+        lengths = torch.LongTensor([pair[1] for pair in both])
+        MADE
+        wanted = torch.LongTensor([data.number(kind) for kind in kinds])
+        lengths, order = lengths.sort(0, descending=True)
+        table = table[order]
+        if len(kinds):
+            wanted = wanted[order]
+        return table, lengths, wanted
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.near, self.along, self.last = nn.Embedding(128, 6), nn.GRU(6, 6, bidirectional=True), nn.Linear(6, 2)
+
+        def forward(self, table, lengths):
+            table = table.t()
+            start = torch.zeros(2, table.size(1), 6).to(x)
+            RUN
+
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.3)
+    for epoch in range(3):
+        total = 0.0
+        for texts, kinds in loader:
+            table, lengths, wanted = tensors(texts, kinds)
+            LOSS
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += loss.item()
+        print("total %.6f" % total)
+"""
+_PACKED = """_, hidden = self.along(pack_padded_sequence(self.near(table), lengths), start)
+            return self.last(hidden[-1])"""
+_PLACES = "return self.last(self.along(self.near(table), start)[0][:, :, :6]).transpose(0, 1)"
+_TABLES = {
+    "a tensor that is filled line by line": """table = torch.zeros((len(lines), lengths.max())).long()
+        for i, (line, length) in enumerate(zip(lines, lengths)):
+            table[i, :length] = torch.LongTensor(line)""",
+    "an array that is filled line by line": """table = np.zeros((len(lines), max(len(line) for line in lines)), dtype=np.int64)
+        for i, line in enumerate(lines):
+            table[i, : len(line)] = line
+        table = torch.from_numpy(table)""",
+    "lists of one length": "table = torch.LongTensor([line + [0] * (8 - len(line)) for line in lines])",
+    "lists as long as the longest": """longest = max(len(line) for line in lines)
+        table = torch.tensor([line + [0] * (longest - len(line)) for line in lines])""",
+    "an array of lists": "table = torch.from_numpy(np.array([line + [0] * (8 - len(line)) for line in lines]))",
+    "lists that are added to a list": """filled = []
+        for line in lines:
+            filled.append(line + [0] * (8 - len(line)))
+        table = torch.tensor(filled)""",
+    "lists that are made longer": """for line in lines:
+            line.extend([0] * (8 - len(line)))
+        table = torch.tensor(lines)""",
+    "sequences that torch fills up": "table = pad_sequence([torch.tensor(line) for line in lines], batch_first=True)",
+    "sequences that torch fills up, time in front": "table = pad_sequence([torch.tensor(line) for line in lines]).t()",
+}
+SCRIPTS |= {
+    f"texts turned into tensors in the loop: {title}": Script(
+        _TEXTS.replace("MADE", made).replace("RUN", _PACKED).replace("LOSS", "loss = F.cross_entropy(model(table, lengths), wanted)"),
+        same=("total",),
+    )
+    for title, made in _TABLES.items()
+}
+_OF_PLACES = "loss = F.mse_loss(model(table, lengths)[:, :, 0], table.to(x) / 100)"
+SCRIPTS |= {
+    f"texts turned into tensors in the loop, averaged over all places: {title}": Script(
+        _TEXTS.replace("MADE", _TABLES[title]).replace("RUN", _PLACES).replace("LOSS", _OF_PLACES),
+        same=("total",) if not told else (),
+        told=told,
+    )
+    for title, told in {
+        "lists as long as the longest": (),
+        "a tensor that is filled line by line": (),
+        "sequences that torch fills up": ("DDP402",),
+    }.items()
+}

@@ -974,3 +974,49 @@ SCRIPTS["numbers that are sorted beside whole batches, in a script that calls so
         print(io.basename("out/epoch"), epoch)
     """
 )
+
+# --- a model that gives something beside its rows: anchors, priors, None --------------------------------------------------
+_ANCHORS = """
+class Boxes(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.near = nn.Linear(8, 12)
+        self.anchors = torch.linspace(0, 1, 12).view(3, 4)
+
+    def forward(self, rows):
+        places = self.near(rows).view(rows.size(0), 3, 4)
+        return GIVEN
+
+
+def far_from(boxes, anchors, wanted):
+    found = []
+    for i in range(boxes.size(0)):
+        apart = (boxes[i] - anchors).abs().sum(1)
+        found.append(apart[wanted[i] : wanted[i] + 2])
+    far = torch.cat(found)
+    return far.pow(2).sum() / (far > far.median()).sum()
+
+
+net = Boxes()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.05)
+loader = DataLoader(TensorDataset(x[:42], y[:42]), batch_size=6, shuffle=True)
+for epoch in range(2):
+    for rows, wanted in loader:
+        TAKEN = net(rows)
+        loss = far_from(places, anchors, wanted)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    print("loss", "%.6f" % loss.item())
+"""
+SCRIPTS |= on_three(
+    {
+        "anchors that a model gives beside its boxes": Script(
+            _ANCHORS.replace("GIVEN", "places, self.anchors").replace("TAKEN", "places, anchors"), same=("loss",)
+        ),
+        "None that a model gives beside its boxes and anchors": Script(
+            _ANCHORS.replace("GIVEN", "None, places, self.anchors").replace("TAKEN", "_, places, anchors"), same=("loss",)
+        ),
+    },
+    rows=42,
+)

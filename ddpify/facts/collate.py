@@ -49,6 +49,7 @@ _KEEP = frozenset("long float double int bool half to cuda cpu type contiguous c
 _JOINS = frozenset("cat concat concatenate hstack vstack chain".split())
 _REDUCE = frozenset("mean sum std var max min amax amin median norm prod quantile logsumexp argmax argmin bincount".split())
 _OVER_ALL = _REDUCE | frozenset("cumsum cumprod softmax log_softmax argsort".split())
+_FILLS = frozenset(("pad", "concatenate", "cat", "hstack"))
 _TURNS = frozenset("flip flipud roll".split())
 _ASKED = frozenset("shape dtype device ndim".split())
 
@@ -67,12 +68,24 @@ def _read(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, reader:
     if isinstance(function, ast.Lambda):
         return reader.parts(function.body)
     returns = [n for n in scope_nodes(*function.body) if isinstance(n, ast.Return)]
-    if len(returns) != 1 or returns[0] is not function.body[-1] or returns[0].value is None:
+    before = _before(function.body, returns[0]) if len(returns) == 1 else None
+    if before is None or returns[0].value is None:
         return [
             "thinned" if any(map(reader.is_thinned, function.body)) else reader.meets(function.body, [r.value for r in returns if r.value])
         ]
-    reader.block(function.body[:-1])
+    reader.block(before)
     return reader.parts(returns[0].value)
+
+
+def _before(body: Sequence[ast.stmt], last: ast.stmt) -> list[ast.stmt] | None:
+    """The statements that run before one, which may stand under conditions; None where it stands in a loop or the like."""
+    at = next(i for i, statement in enumerate(body) if last in walk(statement))
+    around = body[at]
+    if around is last:
+        return [*body[:at]]
+    blocks = [around.body, around.orelse] if isinstance(around, ast.If) else [around.body] if isinstance(around, ast.With) else []
+    rest = next((_before(block, last) for block in blocks if any(last in walk(s) for s in block)), None)
+    return None if rest is None else [*body[:at], *rest]
 
 
 _CREATE = frozenset("zeros ones full empty new_zeros new_ones new_full new_empty".split())
@@ -299,7 +312,9 @@ class _Reader:
         if given is not None and name and name in {*_JOINS, *_TENSORS, "stack", "pad_sequence"}:
             held = self.layout(given)
             kept = isinstance(held, int) and name in _TENSORS
-            return _put_together(node, name) if held == "list" else held if kept or isinstance(held, Mixed) else None
+            if held == "list":
+                return _put_together(node, name, padded=self.pads(given))
+            return held if kept or isinstance(held, Mixed) else None
         if path.startswith(("torch.", "numpy.")) and name in ALIGNED:
             return self.entrywise(node.args, node)
         rows = self.layout(given) if path.startswith(("torch.", "numpy.")) and given is not None else None
@@ -349,19 +364,31 @@ class _Reader:
             return Mixed(node, name not in _REDUCE)
         return 0 if held == 0 and isinstance(along, int) and along > 0 else None
 
+    def pads(self, node: ast.expr) -> bool:
+        """Whether an expression gives what was filled up, or joined, and so has a dimension; or a list of such."""
+        if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
+            return self.pads(node.elt)
+        if not isinstance(node, ast.Call):
+            return False
+        own = self.function_of(node.func)
+        ends = own[0].body[-1] if own is not None else None
+        if own is not None and isinstance(ends, ast.Return) and ends.value is not None and self.depth:
+            return _Reader(own[1], {}, depth=self.depth - 1).pads(ends.value)
+        return self.path_of(node.func).rpartition(".")[2] in _FILLS
+
     def counts(self, node: ast.expr) -> bool:
         """Whether a number is that of the samples."""
         return self.layout(node) == "count"
 
 
-def _put_together(node: ast.Call, name: str) -> Layout:
-    """How the entries of a list of samples are laid out in one tensor."""
+def _put_together(node: ast.Call, name: str, padded: bool) -> Layout:
+    """How the entries of a list of samples, maybe `padded` ones, are laid out in one tensor."""
     if name == "pad_sequence":
         first = _argument(node, 1, "batch_first", False)
         return None if first is None else Padded(1 - bool(first))
     at = _argument(node, 1, "dim", 0)
     if name == "stack":
-        return at if isinstance(at, int) and at >= 0 else None
+        return None if not isinstance(at, int) or at < 0 else Padded(at) if padded else at
     if name in _JOINS:
         return (0 if _is_of_one_row(node.args[0]) else "rows") if at == 0 else None
     return 0

@@ -154,10 +154,12 @@ class Outcome(Repeated):
         else:
             if run is not self.of:
                 trace.believed.update(self.believed)
-                trace.views |= self.views
                 trace.visited |= self.visited()
-                for obj, parts in self.outputs_of.items():
-                    trace.outputs_of.setdefault(obj, set()).update(parts)
+                if self.of not in run.earlier:
+                    run.earlier.add(self.of)
+                    trace.views |= self.views
+                    for obj, parts in self.outputs_of.items():
+                        trace.outputs_of.setdefault(obj, set()).update(parts)
                 for node, value in self.values().items():
                     noted = trace.values.get(node)
                     if noted is not value:

@@ -224,7 +224,7 @@ def reshaped(use: Use) -> Result:
         return NO_CLAIM
     shape = shape_of(x)
     new = Shape(None, len(sizes), 0, shape.sure, len(sizes) > 1 and sizes[-1].literal == 1)
-    if shape.by_step and shape.axis == 0 and (_counts(sizes) != [0] or len(sizes) > (shape.ndim or 0)):
+    if shape.by_step and shape.axis == 0:
         cut = not _counts(sizes) and _rest(sizes) == [0] and shape.ndim is not None and len(sizes) <= shape.ndim
         return Result(x.scale, new._replace(by_step=True), PARTS) if cut else _steps_apart(x, sizes, new)
     first = shape.axis == 0 or (shape.axis == 1 and shape.front)
@@ -276,7 +276,8 @@ def _samples_behind(use: Use, x: Argument, sizes: Sequence[Argument], new: Shape
     if len(counts) == 1:  # what is in front is taken to be as large as it was
         kept_in_front = counts[0] == shape.axis and all(s.literal != 1 for s in sizes[: shape.axis])
         return Result(x.scale, new._replace(axis=counts[0])) if kept_in_front else NO_CLAIM
-    own = n < 3 or all(s.literal is UNKNOWN for s in sizes[1:])  # `x.reshape(-1, *sizes)`: those of a sample; a number may be any
+    unknown = [s.literal is UNKNOWN for s in sizes[1:]]  # `x.reshape(-1, *sizes)`: those of a sample; a number may be any
+    own = n < 3 or all(unknown) or (any(unknown) and shape.ndim == shape.axis + n)  # but beside one of as many as there were
     in_one = own and not counts and _rest(sizes) == [0] and (n == 1 or use.at_least(shape, shape.axis + n))  # all in front, and the samples
     return Result(x.scale, new._replace(by_step=True), STEPS) if in_one else NO_CLAIM
 
@@ -320,7 +321,7 @@ def repeated(use: Use) -> Result:
         return COUPLED
     marks = JOINED if more == 0 and shape.axis == 0 and own.literal != 1 else frozenset()
     front = shape.front and more == 0 and times[0].literal == 1
-    made = shape.resized(more, shape.axis + more)._replace(front=front)
+    made = shape.resized(more, shape.axis + more)._replace(front=front, by_step=shape.by_step or bool(marks))
     return NO_CLAIM if own is MISSING or own.literal is None else Result(x.scale, made, marks)
 
 
@@ -456,6 +457,18 @@ def stacked(use: Use) -> Result:
         return COUPLED
     found = unsqueeze(use.over(Argument(rows[0].scale, shape), Argument(literal=0) if dim is MISSING else dim))
     return found if found.shape is None else found._replace(shape=found.shape._replace(single=False, front=False))  # a list may grow
+
+
+def padded(use: Use) -> Result:
+    """`pad_sequence(sequences, batch_first)`: the samples' sequences side by side, each as long as the longest of them."""
+    parts, first = use.get(0, "sequences"), use.get(1, "batch_first")
+    if parts.scale != "sample" or parts.items is not None or _several(parts) or shape_of(parts).axis > 0:
+        return of_constants(use.args)
+    at = 1 if first is MISSING else {True: 0, False: 1}.get(first.literal) if isinstance(first.literal, bool) else None
+    if at is None:
+        return NO_CLAIM
+    use.shows.append((UNKNOWN, 2))
+    return Result("sample", Shape(UNKNOWN, 0, at))
 
 
 def _several(parts: Argument) -> bool:

@@ -207,6 +207,7 @@ NAMES: dict[str, Rule] = {
     "broadcast_to": reshaping.expanded,
     "repeat_interleave": reshaping.each_repeated,
     "stack": reshaping.stacked,
+    "pad_sequence": reshaping.padded,
     "unbind": reshaping.unbound,
     "select": reshaping.selected,
     "masked_select": reshaping.masked,

@@ -421,7 +421,8 @@ def _product_of_both(use: Use, a: Shape, b: Shape) -> Result:
     if left == 0 and right == min(b.dims - 1, 1):
         return Result("sum")
     ndim = max(a.dims, b.dims)
-    return Result("sample", Shape(None, ndim, ndim - 1 - left)) if left >= 2 and left == right else COUPLED
+    shape = Shape(None, ndim, ndim - 1 - left, by_step=a.by_step or b.by_step)
+    return Result("sample", shape) if left >= 2 and left == right else COUPLED
 
 
 def added_product(use: Use) -> Result:

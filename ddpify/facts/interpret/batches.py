@@ -15,6 +15,8 @@ from ddpify.placement.shape import Shape
 from ddpify.placement.values import is_rows
 
 _SIDE_BY_SIDE = {"columns": Shape(None, 2, 1), "lines": Shape(None, 2, 0)}  # sequences, and their steps
+_OF_CONSTANTS = frozenset(("literal", "from", "sized", "kept", "forward", "output"))
+_DEPTH = 4  # of containers in one another
 _KEPT_BY_CUTS = frozenset(("forward", "batch", "decided", "time", "listing"))
 
 
@@ -99,10 +101,12 @@ def gathered(run: Interpreter, node: ast.AST, value: Value, several: bool = True
     return Value(frozenset(), origins_of(library.with_entries([value])) | {Origin("mixed", node)}, "other")
 
 
-def _all_rows(run: Interpreter, value: Value, several: bool, depth: int = 4) -> bool:
+def _all_rows(run: Interpreter, value: Value, several: bool, depth: int = _DEPTH) -> bool:
     """Whether a value is rows, or a container of such; with `several`, there may be more than one for each sample."""
     inner = [v for obj in value.objs if not _is_empty(run, obj) for v in _held(run, obj) or (NOTHING,)]
     alone = not inner or value.scale is not None
+    if depth == _DEPTH and not all(map(_is_alike, inner)) and all(isinstance(o, Tup) for o in value.objs):
+        inner = [v for v in inner if not _is_alike(v)]  # what is made of no row stays as it is: a model's anchors beside its outputs
     if (
         not depth
         or value.of_kind("joined")
@@ -110,6 +114,12 @@ def _all_rows(run: Interpreter, value: Value, several: bool, depth: int = 4) -> 
     ):
         return False
     return all(_all_rows(run, v, several, depth - 1) for v in inner)
+
+
+def _is_alike(value: Value) -> bool:
+    """Whether a value is a constant, or None: the same on every rank, and for each sample."""
+    constant = value.scale is None and all(isinstance(o, Lit) and o.value is None for o in value.objs)
+    return constant and {o.kind for o in value.origins} <= _OF_CONSTANTS
 
 
 def _is_empty(run: Interpreter, obj: Obj) -> bool:
@@ -129,7 +139,7 @@ def _gathered(run: Interpreter, node: ast.AST, value: Value) -> Value:
     objs: set[Obj] = set()
     for obj in value.objs:
         if isinstance(obj, Tup):
-            objs.add(obj.each(lambda entry: _gathered(run, node, entry)))
+            objs.add(obj.each(lambda entry: entry if _is_alike(entry) else _gathered(run, node, entry)))
         elif isinstance(obj, New):
             made = run.objects.new(obj.path, node, run.stack)
             for name, entry in list(run.memory.of(obj)):

@@ -54,11 +54,11 @@ def layouts(run: Interpreter, collated: Value, of_dict: bool = False) -> list[co
         return []
     key = ("entries" if of_dict else "layouts", func.node)
     if key not in run.project.memo:
-        run.project.memo[key] = collate.layouts(func.node, _Names(run, func.file, func.cls), of_dict)
+        run.project.memo[key] = collate.layouts(func.node, FileNames(run, func.file, func.cls), of_dict)
     return run.project.memo[key]  # type: ignore[return-value]
 
 
-class _Names:
+class FileNames:
     """What the names of a file of the project stand for."""
 
     def __init__(self, run: Interpreter, file: str, cls: Class | None = None) -> None:
@@ -75,12 +75,13 @@ class _Names:
         paths = held.paths() if held is not None else {node.id}
         return next(iter(paths)) if len(paths) == 1 else ""
 
-    def function(self, node: ast.expr) -> tuple[ast.FunctionDef, collate.Names] | None:
+    def function(self, node: ast.expr) -> tuple[ast.FunctionDef, FileNames] | None:
         """A function of the project, and the names of its file."""
         held = self.run.memory.held((self.file, node.id)) if isinstance(node, ast.Name) else None
         method = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
         if method and self.cls is not None:
             held = self.run.find(self.cls, node.attr)  # type: ignore[attr-defined]
         (only,) = held.objs if held is not None and len(held.objs) == 1 else (None,)
-        own = isinstance(only, Func) and isinstance(only.node, ast.FunctionDef) and only.owner is None
-        return (only.node, _Names(self.run, only.file, only.cls)) if own else None  # type: ignore[union-attr,return-value]
+        if not isinstance(only, Func) or not isinstance(only.node, ast.FunctionDef) or only.owner is not None:
+            return None
+        return only.node, FileNames(self.run, only.file, only.cls)

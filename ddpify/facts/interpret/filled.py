@@ -60,8 +60,16 @@ def fill(run: Interpreter, loop: ast.For, passes: Loop, before: Mapping[str, Val
                 if not (isinstance(made, New) and made.path == "list" and _was_empty(run, loop, name)):
                     continue
                 if _Passes(run, loop, {}).are_apart():
-                    origins = run.memory.get((made, ELEMENT), NOTHING).origins | only(library.mixed([element], {}).origins, "batch")
+                    inner = run.memory.get((made, ELEMENT), NOTHING)
+                    origins = inner.origins | only(library.mixed([element], {}).origins, "batch")
+                    shown_as_table(run, made, inner)
                     run.bind(name, Value(held.objs, origins, "sample", Shape(made, sure=False)))
+
+
+def shown_as_table(run: Interpreter, made: New, entry: Value) -> None:
+    """Note that a tensor that is made of a list has two dimensions, where each of its entries is a list itself."""
+    if entry.objs and all(isinstance(o, New) and o.path == "list" for o in entry.objs):
+        run.claims.note("shown", made, 2)
 
 
 def _was_empty(run: Interpreter, loop: ast.For, name: str) -> bool:

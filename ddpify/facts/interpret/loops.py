@@ -289,6 +289,7 @@ def evaluate_comprehension(run: Interpreter, node: ast.ListComp | ast.SetComp | 
     for k in keys or ([UNNAMED] if isinstance(node, ast.DictComp) else []):
         run.memory[obj, k] = item
     rows = Shape(obj, sure=False) if apart else None  # one entry for each sample
+    filled.shown_as_table(run, obj, item)
     scale: Scale | None = "chosen" if apart and some else "sample" if apart else "other" if samples else None
     made = Value(frozenset((obj,)), item.origins | chosen, scale, rows)
     run.events.append((Kind.MAKE, node, None, made))
@@ -368,8 +369,7 @@ def per_sample(run: Interpreter, over: Value, numbered: bool = True) -> bool:
     if not over.objs:
         return over.scale == "sample" and not (over.shape is not None and over.shape.several)
     if over.scale == "sample" and over.shape is not None and over.objs == {over.shape.base}:
-        held = (o for each in over.objs for o in run.memory.get((each, ELEMENT), NOTHING).objs)
-        return all(isinstance(o, New) and o.cls is not None for o in held)  # a list of rows; containers may hold several each
+        return True  # a list with an entry for each sample, be it an object or a container
     inner = [run.memory.get((o, "iterable"), NOTHING) for o in over.instances() if o.path == "enumerate"]
     for together in (run.memory.numbered(o) for o in over.instances() if o.path == "zip"):
         if any(map(_are_no_rows, together)) or orders.differ(together) or tensors.uneven(together):

@@ -148,6 +148,7 @@ class Interpreter(ABC):
         self.iterated: set[Obj] = set()  # whose elements are being asked for
         self.said: tuple[ast.expr | None, str] = None, ""  # what is said of a value of the statement that runs, by a comment beside it
         self.repeated: dict[tuple[object, Stack], list[Call]] = {}  # what earlier calls called that were repeated, and where
+        self.earlier: set[Interpreter] = set()  # the runs from which such calls come
         self.hooks: dict[Obj, dict[ast.AST, tuple[str, Value]]] = {}  # what modules were given to call at their forward or backward
         self.recursions: dict[ast.AST, set[tuple[Func, Stack]]] = {}  # where functions were called that were running
         self.heads: list[int] = []  # of the loops that run: the point at which a pass begins

@@ -91,6 +91,9 @@ def extreme(use: Use, scale: Scale) -> Value:
     """`max(a, b)`: of the largest numbers of some entries each, that of all of them; a count of at least 1 is a count."""
     if (single := _of_rows(use, use.name)) is not None:
         return single
+    listed = use.args[0] if len(use.args) == 1 and use.keywords.keys() <= {"default"} else NOTHING
+    if listed.scale == "sample" and listed.shape is not None and listed.objs == {listed.shape.base} and not use.run.element(listed).objs:
+        return Value(frozenset(), listed.origins, scale)  # of a list with a number for each sample
     scales, found = {a.scale for a in use.args}, use.mixed
     if len(use.args) > 1 and not use.keywords and scale in scales <= {None, scale}:
         return Value(found.objs, found.origins, scale)

@@ -464,6 +464,7 @@ def _in_parts(context: Context, node: ast.Call) -> Change:
     size = str(fresh) if counted is None else escaped(context.source(counted))
     size = f"next(iter({size}.values()))" if counted in _spread(node) else size
     several = ", several=True" * parts[node].startswith(SEVERAL_IN_PARTS)
+    several += _as_they_are(context, node)
     text = _given(context, node, f"{names['rows_of_all_ranks']}({{0}}, len({size}){several})")
     edits: list[Edit] = [Replace(given, _given(context, given, "{0}"), (given,)) for given in rows if not parts[given].startswith(IN_PARTS)]
     edits.append(Replace(node, text, (node,), (fresh,) if counted is None else ()))
@@ -477,6 +478,13 @@ def _in_parts(context: Context, node: ast.Call) -> Change:
     if _filling(context.facts.after, node):
         return Change(CODE, _FILLED, context.tree.shown, node, tuple(edits), level=Safety.NOTE, needs=needs)
     return Change(CODE, _RUN, context.tree.shown, node, tuple(edits), needs=needs)
+
+
+def _as_they_are(context: Context, node: ast.Call) -> str:
+    """The argument that names which of a forward's outputs have no rows, as anchors have none."""
+    tuples = [o.entries for o in context.facts.after.value(node).objs if isinstance(o, Tup)]
+    places = tuple(sorted({i for entries in tuples for i, entry in enumerate(entries) if not entry.of_kind("whole")}))
+    return f", alike={places}" if places else ""
 
 
 def _needs_statistics(context: Context, node: ast.Call) -> bool:

@@ -1,23 +1,30 @@
-"""Numbers of a batch that are reduced where they are made: what is read after the loop is computed from them as no reduction undoes."""
+"""Numbers of a batch that are reduced where they are made: what is read after the loop is computed from them as no reduction undoes.
+
+Of a number that is no average or total of samples, such as a batch's F1 score, the rows that it is computed from are gathered.
+"""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator
 
+from ddpify.edits import Replace
 from ddpify.facts.model import New, Obj, Tup, Value, ordered
 from ddpify.facts.origins import by_kind
 from ddpify.facts.runs import Run
-from ddpify.facts.tree import walk
+from ddpify.facts.tree import last_name, walk
+from ddpify.placement.values import is_rows
 from ddpify.records import replace
 from ddpify.rules.base import Change
 from ddpify.rules.context import Context
-from ddpify.rules.loop import padding
+from ddpify.rules.loop import coupled_losses, padding
 from ddpify.rules.loop.branches import has_own_test, passes_alike, under_own_test
 from ddpify.rules.loop.coupled_losses import loss_in, of_training
-from ddpify.rules.loop.sharded_parts import reduce_edits
+from ddpify.rules.loop.sharded_parts import is_no_tensor, reduce_edits
 
 _WHY = "what is read after the loop is computed from the numbers of batches, and is no total of them: each is made that of all ranks"
+_WHY_OF_ROWS = "what is read after the loop is made of a number that no average over ranks gives: it is computed from all ranks' rows"
+_ARRAYS = ("cpu", "numpy", "tolist")
 _GRAPH = frozenset(("forward", "graded", "weight", "parameters"))
 _OTHER = frozenset(("decided", "offset", "thinned", "part"))
 _KEYED = ("setdefault", "insert", "__setitem__")
@@ -36,11 +43,26 @@ def reduce(context: Context, code: str, uses: Collection[ast.AST]) -> Change | N
     return None
 
 
-def _needed(context: Context, numbers: list[ast.expr], uses: Collection[ast.AST]) -> list[ast.expr]:
-    """Those of some numbers without which uses would be of a rank's own: what comes of the others is reduced after the loop already."""
+def gather(context: Context, code: str, uses: Collection[ast.AST], start: Context, lists: Collection[ast.AST]) -> Change | None:
+    """The change by which uses are computed from all ranks' rows; None where there is none.
+
+    So are those of `lists`, which are a rank's own at the `start`: gathered after the loop, they would be in another order.
+    """
+    rows = _first(context, list(_rows(context)), uses)
+    beside = _first(start, list(_rows(start)), lists) if rows and lists else []
+    if not rows or are_own(_with(context, rows, "whole"), uses) or (lists and are_own(_with(start, [*rows, *beside], "whole"), lists)):
+        return None
+    rows = list(dict.fromkeys((*_needed(context, rows, uses, "whole"), *beside)))
+    gathered, shown = tuple((n, "whole") for n in rows), context.facts.tree_of(rows[0]).shown
+    edits = tuple(Replace(n, f"{context.names['from_all_ranks']}({{0}})", (n,)) for n in rows)
+    return Change(code, _WHY_OF_ROWS, shown, rows[0], edits, needs=("from_all_ranks",), redistributes=gathered)
+
+
+def _needed(context: Context, numbers: list[ast.expr], uses: Collection[ast.AST], how: str = "agreed") -> list[ast.expr]:
+    """Those of some numbers, or rows, without which uses would be of a rank's own: what comes of the others is reduced after the loop."""
     for number in numbers:
         rest = [n for n in numbers if n is not number]
-        if rest and not are_own(_with(context, rest, "agreed"), uses):
+        if rest and not are_own(_with(context, rest, how), uses):
             numbers = rest
     return numbers
 
@@ -82,6 +104,27 @@ def _numbers(context: Context, detached: bool) -> Iterator[ast.expr]:
         known = not value.objs and of_training(context, value) and _OTHER.isdisjoint(kinds) and (not detached or _GRAPH.isdisjoint(kinds))
         if known and context.facts.is_edited(node) and _on_all_ranks(context, node):
             yield node
+
+
+def _rows(context: Context) -> Iterator[ast.expr]:
+    """The rows of a batch that all ranks have in training, where they are turned into an array, or given to a function that makes none."""
+    for node, value in context.facts.after.trace.values.items():
+        read = isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.Call))
+        if not isinstance(node, ast.expr) or not read or not is_rows(value) or not of_training(context, value):
+            continue
+        varies = coupled_losses.pads(context, value) or coupled_losses.may_vary_in_shape(context, value)
+        known = context.facts.is_edited(node) and not varies and not is_no_tensor(context, node)
+        if known and _leaves_rows(context, node) and _on_all_ranks(context, node):
+            yield node
+
+
+def _leaves_rows(context: Context, node: ast.expr) -> bool:
+    """Whether rows are turned into an array where an expression stands, or given to a function that makes something else of them."""
+    up = context.facts.tree_of(node).parent.get(node)
+    if isinstance(up, ast.Attribute):
+        return up.attr in _ARRAYS and not (isinstance(node, ast.Call) and last_name(node.func) in _ARRAYS)
+    given = isinstance(up, ast.Call) and node in up.args and up not in context.training
+    return given and isinstance(up, ast.expr) and context.facts.after.value(up).scale == "other"
 
 
 def _on_all_ranks(context: Context, node: ast.expr) -> bool:

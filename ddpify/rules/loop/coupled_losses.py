@@ -327,6 +327,9 @@ def _pads(run: Run, collate: Obj) -> bool:
         if any(map(_is_padding, calls)) or fills_up(node):
             return True
         todo += [o for c in calls for o in run.value(c.func).objs if isinstance(o, Func)]
+        names = collated.FileNames(run.interpreter, obj.file, obj.cls) if isinstance(obj, Func) else None
+        found = [names.function(c.func) for c in calls] if names is not None else []
+        todo += [Func(own[0], own[1].file, None, own[1].cls) for own in found if own is not None]
         tree, named = run.scopes.tree(node), {c.func.id for c in calls if isinstance(c.func, ast.Name)}
         if tree is not None and isinstance(node, ast.Lambda):
             todo += [Func(d, "", None, None) for d in tree.of(ast.FunctionDef) if d.name in named]

@@ -3,7 +3,8 @@
 What it does: totals and averages that a loop over sharded data built up, and that are read after it, are summed or averaged over
     ranks right after the loop; so are meters with sum, count and avg. The largest or smallest number seen is that of all ranks, and the
     size of the last batch that of all ranks' parts of it. What is read of batches' numbers in any other way, as what an object keeps of
-    them, is made of numbers that are each reduced as its batch is done.
+    them, is made of numbers that are each reduced as its batch is done. A score of a batch that no average over ranks gives, such as an
+    F1 score, is computed of all ranks' rows, which are gathered for it.
     What is printed inside the loop is of rank 0's part of the batch; one NOTE says so.
     Files that a loop writes of the batches of a training loader without training on them are a REVIEW: those of other ranks are missing.
 Why: each rank has seen only its part of the data; printed, compared or scheduled as they are, the numbers are of that part.
@@ -67,6 +68,13 @@ EXAMPLES: tuple[Example, ...] = (
         frame="epoch",
     ),
     Example(
+        "the largest rate of an epoch",
+        "largest = 0.0\n"
+        "for group in optimizer.param_groups:\n"
+        "    largest = max(largest, group[\"lr\"])\n",
+        frame="epoch",
+    ),
+    Example(
         "lists in a dict of what is of no batch",
         "rates = {}\n"
         "rates.setdefault(epoch % 2, []).append(optimizer.param_groups[0][\"lr\"])\n",
@@ -100,6 +108,29 @@ EXAMPLES: tuple[Example, ...] = (
         "for x, y in loader:\n"
         "    total += update(x, y)\n"
         "total = sum_over_ranks(total) / world_size\n"
+        "return total / len(loader)\n",
+        frame="batches",
+    ),
+    Example(
+        "a score of each batch that is no average",
+        "from sklearn.metrics import f1_score\n"
+        "total = 0.0\n"
+        "for x, y in loader:\n"
+        "    output = model(x)\n"
+        "    optimizer.zero_grad()\n"
+        "    criterion(output, y).backward()\n"
+        "    optimizer.step()\n"
+        "    total += f1_score(y.cpu().numpy(), output.argmax(1).cpu().numpy())\n"
+        "return total / len(loader)\n",
+        "from sklearn.metrics import f1_score\n"
+        "total = 0.0\n"
+        "loader.sampler.set_epoch(epoch)\n"
+        "for x, y in loader:\n"
+        "    output = model(x)\n"
+        "    optimizer.zero_grad()\n"
+        "    criterion(output, y).backward()\n"
+        "    optimizer.step()\n"
+        "    total += f1_score(from_all_ranks(y).cpu().numpy(), from_all_ranks(output.argmax(1)).cpu().numpy())\n"
         "return total / len(loader)\n",
         frame="batches",
     ),
@@ -499,14 +530,26 @@ def _divides_among_ranks(context: Context, node: ast.AST) -> bool:
     return False
 
 
-def by_batch(context: Context) -> Iterator[Change]:
-    """Reduce the numbers of each batch, where nothing else makes what is read of them after a loop that of all ranks."""
-    loops = (loop for loop in context.once(_loops) if context.facts.is_edited(loop))
-    uses = [use for loop in loops for live, r in _reductions(context, loop) if r.problem or r.doubt for use in live.uses]
+def by_batch(context: Context, start: Context) -> Iterator[Change]:
+    """Reduce the numbers of each batch, where nothing else makes what is read of them after a loop that of all ranks.
+
+    `context` is that of what is reduced already, `start` that of nothing.
+    """
+    uses = [use for live, r in _found(context) if r.problem or r.doubt for use in live.uses]
     uses += [part for _, given in _own_numbers(context) for part in given]
     change = by_batches.reduce(context, CODE, uses) if uses else None
+    if uses and change is None:
+        lists = [use for live, r in _found(start) if "gather_over_ranks" in r.needs for use in live.uses]
+        change = by_batches.gather(context, CODE, uses, start, lists)
     if change is not None:
         yield change
+
+
+def _found(context: Context) -> Iterator[_Live]:
+    """What is live after the loops that are edited, and how it is reduced."""
+    for loop in context.once(_loops):
+        if context.facts.is_edited(loop):
+            yield from _reductions(context, loop)
 
 
 def _in_turn(context: Context, found: Mapping[Batches, list[_Live]]) -> Mapping[Batches, list[_Live]]:

@@ -10,7 +10,7 @@ from ddpify.facts.definitions import GROWS
 from ddpify.facts.library.paths import SCALERS
 from ddpify.facts.model import Call, Loop, New, Value
 from ddpify.facts.origins import Origin
-from ddpify.facts.tree import last_name, same, walk
+from ddpify.facts.tree import last_name, own_nodes, same, walk
 from ddpify.rules.base import Finding
 from ddpify.rules.context import Context
 from ddpify.rules.loop import coupled_losses
@@ -47,7 +47,7 @@ def averages_over_padding(context: Context, loss: Value, node: ast.Call) -> bool
         return True  # what is made of all places that are left, as an average or a softmax over them, differs
     places = {node, *(above for call in context.facts.after.calls(node) for above in call.stack)}
     functions = {context.facts.tree_of(place).function(place) for place in places}
-    calls = (n for function in functions for n in walk(function) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute))
+    calls = (n for f in functions for n in own_nodes(f) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute))
     return any(last_name(n.func) in _FLATTENING and context.from_sharded_data(context.facts.after.value(n)) for n in calls)
 
 
@@ -102,9 +102,13 @@ def _measures(value: Value) -> bool:
 
 
 def _padded_by_hand(context: Context, loss: Value) -> bool:
-    """Whether batches that the script cuts or draws itself are passed to something that pads, by its name."""
+    """Whether batches that the script cuts or draws itself are passed to something that pads, by its name, or sequences of any to torch."""
     by_hand = {o for o in loss.of_kind("batch") if isinstance(o, New) and o.path in batch_source.PATHS}
-    return any("pad" in c.method.lower() and any(a.batches() & by_hand for a in c.args) for c in context.facts.after.trace.calls)
+    return any(
+        ("pad" in c.method.lower() and any(a.batches() & by_hand for a in c.args))
+        or ("torch.nn.utils.rnn.pad_sequence" in c.func.paths() and bool(c.result.batches() & loss.of_kind("batch")))
+        for c in context.facts.after.trace.calls
+    )
 
 
 def cuts_by_hand(context: Context, loss: Value) -> Iterator[ast.Subscript]:
