@@ -289,12 +289,20 @@ def _known_shape(run: Interpreter, name: str, node: ast.AST, args: list[Value], 
     """The dimensions of what a function gives, by what its arguments are beside operands: unpacked, one number, one row again and again."""
     shape = value.shape
     if shape is not None and isinstance(node, ast.Call) and _is_starred(node.args) and not _are_counted(run, node.args):
-        shape = shape._replace(base=node, dims=0)
+        other = _of_its_sizes(run, node) if name in _OF_SIZES else None
+        shape = shape._replace(base=node, dims=0) if other is None else shape._replace(base=other.base, dims=other.dims)
     if name == "repeat" and value.scale is None and Origin("repeated", node) in value.origins:
         shape = Shape(None, len(args) - 1)
     if shape is not None and shape.uniform != (alike := value.scale is None and uniform.is_uniform(name, args)):
         shape = shape._replace(uniform=alike)
     return shape
+
+
+def _of_its_sizes(run: Interpreter, node: ast.Call) -> Shape | None:
+    """The dimensions of `x.view(*y.shape, -1)`: those of the other tensor, and as many more as there are other sizes."""
+    (one, *others) = [run.trace.values.get(n.value, NOTHING) for n in node.args if isinstance(n, ast.Starred)] or [NOTHING]
+    sizes = one.shape if one.scale == "count" and not one.objs and not others else None
+    return sizes.resized(len(node.args) - 1) if sizes is not None else None
 
 
 def _sizes_at_least(node: ast.AST) -> int:
