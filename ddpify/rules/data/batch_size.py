@@ -176,7 +176,23 @@ def _length_of_all(context: Context, side: ast.expr) -> Change | Finding:
     offset = context.facts.after.value(side).of_kind("offset")
     if not context.facts.is_edited(side) or isinstance(side, ast.BinOp) or offset:
         return context.manual(CODE, side, _TOGETHER, "multiply the batch's length by dist.get_world_size()")
-    return Change(CODE, _TOGETHER, context.tree.shown, side, (Replace(side, f"{{0}} * {context.names['world_size']}", (side,)),))
+    loader = _loader_around(context, side)
+    if loader is None:
+        return Change(CODE, _TOGETHER, context.tree.shown, side, (Replace(side, f"{{0}} * {context.names['world_size']}", (side,)),))
+    edit = Replace(side, f"{context.names['size_on_all_ranks']}({{0}}, {loader})", (side,))
+    return Change(CODE, _TOGETHER, context.tree.shown, side, (edit,), needs=("size_on_all_ranks",))
+
+
+def _loader_around(context: Context, side: ast.expr) -> str | None:
+    """The name of the loader that a batch comes from, which gets our sampler, where the length of the batch is in a loop over it."""
+    run, tree = context.facts.after, context.facts.tree_of(side)
+    loaders = run.value(side).batches()
+    known = {o for o in context.facts.loaders if run.attribute(o, "sampler") == run.attribute(o, "batch_sampler") == NOTHING}
+    for loop in tree.path(side):
+        for node in walk(loop.iter) if isinstance(loop, ast.For) and loaders <= known else ():
+            if isinstance(node, (ast.Name, ast.Attribute)) and run.value(node).instances() == loaders:
+                return ast.unparse(node)
+    return None
 
 
 def _divided(context: Context, node: ast.BinOp, sizes: Sizes) -> Iterator[Change | Finding]:
