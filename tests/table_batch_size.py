@@ -1133,3 +1133,23 @@ SCRIPTS |= on_three(
         ),
     }
 )
+SCRIPTS["batches of one sample are left out, of an iterator that is made anew"] = Script(
+    """
+    feed = DataLoader(TensorDataset(x[:37], y[:37]), batch_size=6)
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    batches = iter(feed)
+    for step in range(19):
+        try:
+            rows, kinds = next(batches)
+        except StopIteration:
+            batches = iter(feed)
+            rows, kinds = next(batches)
+        if rows.size(0) == 1:
+            continue
+        loss = F.cross_entropy(net(rows), kinds)
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+    """
+)
