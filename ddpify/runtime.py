@@ -59,6 +59,7 @@ HELPERS: dict[str, Helper] = {
     "columns_of_rank": Helper((frozenset(("tensor", "array")),), needs=("per_rank",)),
     "examples_of_rank": Helper((None,), True, ("per_rank",)),
     "with_repeated": Helper((_NUMBER,)),
+    "size_on_all_ranks": Helper((_NUMBER, None), imports=("from torch.utils.data.distributed import DistributedSampler",)),
     "batches_of_rank": Helper((None, _NUMBER)),
     "first_on_node": Helper((), True, (), ("from contextlib import contextmanager",)),
     "drawn_by_rank_zero": Helper((), True, (), ("from contextlib import contextmanager",)),

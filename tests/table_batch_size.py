@@ -1089,3 +1089,67 @@ SCRIPTS |= on_three(
         }.items()
     }
 )
+
+_BUT_ONE_SAMPLE = """
+    feed = DataLoader(TensorDataset(x[:37], y[:37]), batch_size=6)
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+
+
+    def train({given}):
+        steps = 0
+        for {names} in {over}:
+            if {length}:
+                {leave}
+            loss = F.cross_entropy(net(rows), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+            steps += 1
+        return steps
+
+
+    for epoch in range(3):
+        print("steps", train(feed))
+"""
+
+
+def _but_one_sample(length: str, given: str = "data", over: str = "data", names: str = "rows, kinds", leave: str = "continue") -> Script:
+    """Training that leaves out a batch of one sample."""
+    text = _BUT_ONE_SAMPLE.format(length=length, given=given, over=over, names=names, leave=leave)
+    return Script(text, same=("steps",))
+
+
+SCRIPTS |= on_three(
+    {
+        "batches of one sample are left out": _but_one_sample("rows.size(0) == 1"),
+        "batches of less than two samples are left out": _but_one_sample("len(rows) < 2"),
+        "an epoch ends at a batch of one sample": _but_one_sample("rows.shape[0] <= 1", leave="break"),
+        "batches of one sample are left out, and all are numbered": _but_one_sample(
+            "len(kinds) == 1", over="enumerate(data)", names="i, (rows, kinds)"
+        ),
+        "batches of one sample are left out, of a loader that everybody knows": _but_one_sample(
+            "rows.size(0) == 1", given="_", over="feed"
+        ),
+    }
+)
+SCRIPTS["batches of one sample are left out, of an iterator that is made anew"] = Script(
+    """
+    feed = DataLoader(TensorDataset(x[:37], y[:37]), batch_size=6)
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    batches = iter(feed)
+    for step in range(19):
+        try:
+            rows, kinds = next(batches)
+        except StopIteration:
+            batches = iter(feed)
+            rows, kinds = next(batches)
+        if rows.size(0) == 1:
+            continue
+        loss = F.cross_entropy(net(rows), kinds)
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+    """
+)

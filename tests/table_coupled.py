@@ -1486,3 +1486,72 @@ SCRIPTS |= {
 SCRIPTS["several views of each sample in what a function of Python makes a list, of which a teacher sees two"] = Script(
     _VIEWS.replace("{turn}", "").replace("{views}", "return list((x[i], x[i].flip(0), 0.5 * x[i])), 0"), rows=40, told=("DDP402",)
 )
+
+_STEPS_IN_FRONT = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.heads, self.size = 2, 2
+        self.q, self.k, self.v, self.out = (nn.Linear(4, 4) for _ in range(4))
+        self.skipped, self.head = nn.GRU(2, 3), nn.Linear(10, 2)
+
+    def attend(self, query):
+        steps, batch, size = query.size()
+        q, k, v = self.q(query), self.k(query), self.v(query)
+        q = q.contiguous().view(steps, batch * self.heads, self.size).transpose(0, 1)
+        k = k.contiguous().view(-1, batch * self.heads, self.size).transpose(0, 1)
+        v = v.contiguous().view(-1, batch * self.heads, self.size).transpose(0, 1)
+        seen = torch.bmm(F.softmax(torch.bmm(q, k.transpose(1, 2)), dim=-1), v)
+        return self.out(seen.transpose(0, 1).contiguous().view(steps, batch, size))
+
+    def forward(self, rows):
+        batch = rows.size(0)
+        every = rows.view(batch, 2, STEPS).permute(2, 0, 3, 1).contiguous()
+        _, last = self.skipped(every.view(2, batch * 2, 2))
+        OTHER
+        seen = self.attend(rows.view(batch, 2, 4).transpose(0, 1)).mean(0)
+        return self.head(torch.cat((last.view(batch, 6), seen), 1))
+
+
+torch.manual_seed(0)
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(3):
+    for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=8):
+        loss = F.cross_entropy(model(rows), kinds)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+_STEPS_OF_ROWS = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(8, 2)
+
+    def forward(self, rows):
+        batch = rows.size(0)
+        steps = rows.view(batch, 4, 2).transpose(0, 1).contiguous()
+        steps = steps.view(STEPS)
+        return self.head(steps.transpose(0, 1).reshape(batch, 8))
+
+"""
+
+
+def _steps_in_front(steps: str, other: str = "") -> str:
+    return _STEPS_IN_FRONT.replace("STEPS", steps).replace("OTHER", other or "pass")
+
+
+def _steps_of_rows(sizes: str) -> str:
+    return _STEPS_OF_ROWS.replace("STEPS", sizes) + _STEPS_IN_FRONT.split("return self.head")[1].split("\n", 1)[1]
+
+
+SCRIPTS |= {
+    "several rows of each sample behind the steps": Script(_steps_in_front("2, 2")),
+    "several rows of each sample behind fewer steps": Script(_steps_in_front("4, 1"), told=("DDP402",)),
+    "several rows of each sample behind the steps, less the average of all": Script(
+        _steps_in_front("2, 2", "last = last - last.mean(1, keepdim=True)"), told=("DDP402",)
+    ),
+    "steps in front of the samples, viewed as they were": Script(_steps_of_rows("4, batch, 2")),
+    "steps in front of the samples, viewed as fewer": Script(_steps_of_rows("2, batch, 4"), told=("DDP402",)),
+}

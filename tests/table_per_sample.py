@@ -601,3 +601,84 @@ SCRIPTS |= {
         "sequences that torch fills up": ("DDP402",),
     }.items()
 }
+
+_CLOUDS = """
+import numpy as np
+
+
+class Clouds(Dataset):
+    def __len__(self):
+        return 40
+
+    def _read(self, i):
+        return np.array(x[i].view(4, 2)), np.array([y[i]]).astype(np.int32)
+
+    def __getitem__(self, i):
+        return self._read(i)
+
+
+def drop(clouds):
+    seen = False
+    for b in range(clouds.shape[0]):
+        share = np.random.random() * 1e-9
+        dropped = np.where(np.random.random(clouds.shape[1]) >= share)[0][2:]
+        if CONDITION:
+            clouds[TO, dropped, :] = clouds[b, 0, :]
+    return clouds
+
+
+def far(here, there):
+    return torch.sum((here[:, :, None] - there[:, None]) ** 2, dim=-1)
+
+
+def at(points, numbers):
+    sizes = numbers.size()
+    numbers = numbers.reshape(sizes[0], -1)
+    taken = torch.gather(points, 1, numbers[..., None].expand(-1, -1, points.size(-1)))
+    return taken.reshape(*sizes, -1)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second, self.head = nn.Linear(2, 4), nn.Linear(2, 4), nn.Linear(4, 2)
+
+    def forward(self, clouds):
+        near = far(clouds, clouds).argsort()[:, :, :2]
+        centres = at(clouds, near[:, :2, 0])
+        beside = at(clouds, far(centres, clouds).argsort()[:, :, :3])
+        beside = torch.cat([self.second(centres[:, :, None] - beside), self.first(beside)], 2).max(2)[0]
+        shown = far(centres, centres).argsort()[:, :, :2]
+        return self.head((at(beside, shown).mean(2) + beside).mean(1) + self.first(at(clouds, near)).mean((1, 2)))
+
+
+torch.manual_seed(0)
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(3):
+    right = []
+    for clouds, kinds in DataLoader(Clouds(), batch_size=8):
+        clouds = torch.tensor(drop(clouds.data.numpy()))
+        optimizer.zero_grad()
+        scores = model(clouds)
+        loss = F.cross_entropy(scores, kinds[:, 0].long())
+        right.append(scores.data.max(1)[1].eq(kinds[:, 0].long()).sum().item() / float(clouds.size()[0]))
+        loss.backward()
+        optimizer.step()
+    print("right", np.mean(right))
+"""
+
+
+def _clouds(condition: str, to: str = "b", told: tuple[str, ...] = ()) -> Script:
+    """Clouds of points, some of whose points are replaced, one cloud after the other."""
+    text = _CLOUDS.replace("CONDITION", condition).replace("TO", to)
+    return Script(text, same=() if told else ("right",), told=told)
+
+
+SCRIPTS |= {
+    "clouds whose points are replaced where any were drawn": _clouds("len(dropped) > 0"),
+    "clouds whose points are replaced where their own first point says so": _clouds("clouds[b, 0, 0] > 0"),
+    "clouds whose points are replaced once one of them has said so": _clouds("seen := seen or clouds[b, 0, 0] > 0", told=("DDP402",)),
+    "clouds whose points are replaced where the average of all says so": _clouds("clouds[:, 0, 0].mean() > 0", told=("DDP402",)),
+    "clouds whose own first point says whether those of the first are replaced": _clouds("clouds[b, 0, 0] > 0", "0", told=("DDP402",)),
+}

@@ -1,6 +1,7 @@
 """Models of which every forward uses all parts, and models that leave some out."""
 
 import textwrap
+from dataclasses import replace
 
 from scripts import Script
 
@@ -1408,3 +1409,57 @@ SCRIPTS |= {
     for title, (unread, given, loss) in (_OF_FORWARDS | _ALL_OF_FORWARDS).items()
 }
 RESTING |= _ENTRIES_LEFT_OUT.keys() | _OF_FORWARDS.keys()
+
+_ROUNDS = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.mixes = nn.ModuleList([nn.Linear(8, 8) for _ in range(3)])
+        self.norms = nn.ModuleList()
+        for _ in range(3):
+            self.norms.append(nn.LayerNorm(8))
+        self.outs = nn.ModuleList([nn.Linear(8, 2) for _ in range(3)])
+
+    def forward(self, rows):
+        GIVEN
+
+
+model = Net()
+"""
+_SKIPS = (
+    "total = 0\nfor i in range(3):\n    kept = rows\n    total = total + self.outs[i](rows)\n    rows = torch.tanh(MIX(kept))\n"
+    "    rows = self.norms[i](rows + kept)\nreturn LAST"
+)
+
+
+def _rounds(given: str) -> Script:
+    return _script(_ROUNDS.replace("GIVEN", given.replace("\n", "\n        ")))
+
+
+_LAST_IN_VAIN = {
+    "a sum of outputs, of layers each of which feeds the next": _SKIPS.replace("MIX", "self.mixes[i]").replace("LAST", "total"),
+    "a name that has another value where it is read after the loop": (
+        _SKIPS.replace("MIX", "self.mixes[i]").replace("return LAST", "rows = total * 2\nreturn rows")
+    ),
+    "layers that feed the next ones, where a condition asks for it": (
+        "total = 0\nfor mix, norm, out in zip(self.mixes, self.norms, self.outs):\n    total = total + out(norm(rows))\n"
+        "    if rows.dim() == 2:\n        rows = mix(rows)\nreturn total"
+    ),
+}
+_ALL_ROUNDS_READ = {
+    "a sum of outputs, and what the last layer would feed": (_SKIPS.replace("MIX", "self.mixes[i]").replace("LAST", "total + rows[:, :2]")),
+    "a list of what each layer feeds the next": (
+        "fed, total = [rows], 0\nfor i in range(3):\n    rows = self.norms[i](self.mixes[i](rows))\n    fed.append(rows)\n"
+        "for i in range(3):\n    total = total + self.outs[i](fed[i + 1])\nreturn total"
+    ),
+}
+SCRIPTS |= {title: _rounds(given) for title, given in (_LAST_IN_VAIN | _ALL_ROUNDS_READ).items()}
+_ONE_FOR_ALL = _SKIPS.replace("MIX", "self.mixes").replace("self.norms[i]", "self.norms").replace("LAST", "total")
+SCRIPTS["one layer for all rounds, of which the last is in vain"] = replace(
+    _rounds(_ONE_FOR_ALL),
+    text=_rounds(_ONE_FOR_ALL)
+    .text.replace("nn.ModuleList([nn.Linear(8, 8) for _ in range(3)])", "nn.Linear(8, 8)")
+    .replace("self.norms = nn.ModuleList()", "self.norms = nn.LayerNorm(8)")
+    .replace("        for _ in range(3):\n            self.norms.append(nn.LayerNorm(8))\n", ""),
+)
+RESTING |= _LAST_IN_VAIN.keys()

@@ -2644,3 +2644,53 @@ SCRIPTS |= {
     "blocks with batch norm that the forward takes out of a list": _listed("[]", "nn.Sequential(nn.BatchNorm1d(8), nn.Tanh())"),
     "other layers that the forward takes out of a list": _listed("[]", "nn.LayerNorm(8)"),
 }
+
+_LOADED_BY_A_HELPER = """
+import logging
+
+
+def make():
+    return nn.DataParallel(nn.Linear(8, 2))
+
+
+def load(net, old):
+    state = net.state_dict()
+    state.update({key: value for key, value in old.items() if key in state})
+    net.load_state_dict(state)
+
+
+torch.manual_seed(0)
+torch.save({"module.weight": torch.ones(2, 8) * 0.1, "module.bias": torch.zeros(2)}, "old.pt")
+first = make()
+load(first, torch.load("old.pt"))
+logging.info("%s", first)
+second = make()
+load(second, torch.load("old.pt"))
+logging.info("%s", FIRST)
+optimizer = torch.optim.SGD(first.parameters(), lr=0.1)
+OTHER = torch.optim.SGD(second.parameters(), lr=0.1)
+for epoch in range(3):
+    for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=8, shuffle=False):
+        scores, others = first(rows), second(rows)
+        loss = F.cross_entropy(scores, kinds) + F.mse_loss(scores, others.detach())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        TRAIN
+torch.save({"first": first.state_dict(), "second": second.state_dict()}, "out.pt")
+"""
+
+
+def _loaded_by_a_helper(shown: str, trained: bool) -> Script:
+    """Two networks in DataParallel that one function loads; the second is trained, or is a teacher at rest."""
+    text = _LOADED_BY_A_HELPER.replace("FIRST", shown)
+    if not trained:
+        return Script(text.replace("        TRAIN\n", "").replace("OTHER =", "rest =").replace('logging.info("%s", ', "id("))
+    step = "other.zero_grad(); F.cross_entropy(others, kinds).backward(); other.step()"
+    return Script(text.replace("TRAIN", step).replace("OTHER", "other"))
+
+
+SCRIPTS |= {
+    "two networks in DataParallel, loaded by one function, the first logged once the second is there": _loaded_by_a_helper("first", True),
+    "a student and a teacher in DataParallel, loaded by one function": _loaded_by_a_helper("second", False),
+}

@@ -178,5 +178,8 @@ WHOLE = frozenset(
         "rows by the largest of how far they are from their mean",
         "hits of a batch, each times those of all",
         "hits of a batch, each times the one before",
+        "clouds whose points are replaced once one of them has said so",
+        "clouds whose points are replaced where the average of all says so",
+        "clouds whose own first point says whether those of the first are replaced",
     )
 )

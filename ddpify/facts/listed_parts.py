@@ -43,8 +43,8 @@ class ListedParts:
         """A list gets one more entry."""
         self.lists[name] = self.lists.get(name, NO_PARTS) | self.in_turn(value)
 
-    def in_turn(self, node: ast.expr) -> Parts:
-        """The parts of which an expression uses another one in each round of a loop."""
+    def in_turn(self, node: ast.expr | ast.stmt) -> Parts:
+        """The parts of which an expression or a statement uses another one in each round of a loop."""
         found = NO_PARTS
         for inner in walk(node):
             match inner:

@@ -314,6 +314,7 @@ def _either(one: Value, other: Value) -> Shape | None:
             front=False,
             second=False,
             uniform=one.shape.uniform and other.shape.uniform,
+            sizes=(),
         )
     return Shape(Base(mine | others), 0, axis, sure, several=several)
 

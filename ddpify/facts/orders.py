@@ -41,6 +41,8 @@ def by_order(run: Interpreter, name: str, node: ast.AST, args: Sequence[Value], 
 def _sorted(run: Interpreter, node: ast.AST, x: Value, dim: Value, several: bool) -> Value | None:
     shape = x.shape if x.shape is not None else Shape(Base(x), sure=False)
     dims = {o.value for o in dim.objs if isinstance(o, Lit)}
+    if shape.base is not None and run.claims.has(shape.base, 2 - shape.dims):
+        return None  # not the samples, but the entries of each
     if x.scale != "sample" or x.objs or shape.axis or shape.ndim not in (None, 1) or not dims <= {0, -1} or (dim.objs and not dims):
         return None
     before = x.of_kind("order")

@@ -11,7 +11,7 @@ from ddpify.facts.model import NOTHING, Lit, New, Obj, Tup, Value, join
 from ddpify.facts.operands import argument, drawn_inside, entries, given, is_open
 from ddpify.facts.origins import Origin, of_kind, only, ungraded, without
 from ddpify.placement import rows
-from ddpify.placement.shape import COUPLED, NO_CLAIM, PLACES, ROWS, UNKNOWN, Argument, Base, Result, Scale, Shape
+from ddpify.placement.shape import COUPLED, NO_CLAIM, PLACES, ROWS, SEVERAL, UNKNOWN, Argument, Base, Result, Scale, Shape
 from ddpify.placement.transfer import APART, JOINED, WHOLE, Rule
 
 if TYPE_CHECKING:
@@ -289,12 +289,20 @@ def _known_shape(run: Interpreter, name: str, node: ast.AST, args: list[Value], 
     """The dimensions of what a function gives, by what its arguments are beside operands: unpacked, one number, one row again and again."""
     shape = value.shape
     if shape is not None and isinstance(node, ast.Call) and _is_starred(node.args) and not _are_counted(run, node.args):
-        shape = shape._replace(base=node, dims=0)
+        other = _of_its_sizes(run, node) if name in _OF_SIZES else None
+        shape = shape._replace(base=node, dims=0) if other is None else shape._replace(base=other.base, dims=other.dims)
     if name == "repeat" and value.scale is None and Origin("repeated", node) in value.origins:
         shape = Shape(None, len(args) - 1)
     if shape is not None and shape.uniform != (alike := value.scale is None and uniform.is_uniform(name, args)):
         shape = shape._replace(uniform=alike)
     return shape
+
+
+def _of_its_sizes(run: Interpreter, node: ast.Call) -> Shape | None:
+    """The dimensions of `x.view(*y.shape, -1)`: those of the other tensor, and as many more as there are other sizes."""
+    (one, *others) = [run.trace.values.get(n.value, NOTHING) for n in node.args if isinstance(n, ast.Starred)] or [NOTHING]
+    sizes = one.shape if one.scale == "count" and not one.objs and not others else None
+    return sizes.resized(len(node.args) - 1) if sizes is not None else None
 
 
 def _sizes_at_least(node: ast.AST) -> int:
@@ -328,7 +336,7 @@ def _size(run: Interpreter, rows: Value, size: Value, operand: Argument) -> Argu
     if size.scale == "count" and not size.of_kind("divided") <= rows.of_kind("divided") and not any(map(rows.of_kind, ("parts", "joined"))):
         return Argument("other")  # rows of several samples, which on other ranks are others
     if size.scale == "count" and size.of_kind("multiple") and size.shape is None and (rows.shape is None or rows.shape.axis < 2):
-        return Argument(literal=-1)  # several rows of each sample
+        return Argument(literal=SEVERAL)  # rows of each sample
     return Argument("count") if is_batch_size(run, rows, size) else operand
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable
 from ddpify.facts import library
 from ddpify.facts.entry_ranges import EntryRanges
 from ddpify.facts.held_parts import LISTS, NO_PARTS, HeldParts, Parts
+from ddpify.facts.last_round import in_vain
 from ddpify.facts.library.networks import is_library_model
 from ddpify.facts.listed_parts import ListedParts
 from ddpify.facts.model import NOTHING, Call, Class, Func, New, Obj, Part
@@ -153,6 +154,9 @@ class _Body:
                 return self.choice(node.test, lambda: self.block(node.body, used), lambda: self.block(node.orelse, used), used)
             case ast.For() | ast.AsyncFor():
                 self.named.bind_loop_names(node.target, node.iter)
+                if isinstance(node, ast.For):
+                    vain, others = in_vain(node, self.node)
+                    self.uses.passed_over |= self.in_turn(vain) - self.in_turn(others)
                 return self.loop(node.body, used | self.mentioned_by_iterating(node.iter))
             case ast.While():
                 return self.loop(node.body, used)
@@ -174,6 +178,10 @@ class _Body:
                 if kept is not None:
                     return used | kept
         return used.union(*(self.mentioned(child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)))
+
+    def in_turn(self, statements: list[ast.stmt]) -> Parts:
+        """The parts of which some statements use another one in each round of a loop."""
+        return NO_PARTS.union(*map(self.listed.in_turn, statements))
 
     def context(self, node: ast.With | ast.AsyncWith, used: Parts) -> Parts | None:
         """What is used once a `with` has run: nothing in it, where it computes without gradients."""

@@ -8,6 +8,7 @@ from itertools import chain, islice, pairwise
 
 from ddpify.facts import library, pickled
 from ddpify.facts.collect import Facts, TrainedModel, first_order, is_read, made_instead, training_calls
+from ddpify.facts.library import effects
 from ddpify.facts.model import NOTHING, Call, Func, Lit, Method, New, Obj, Part, Store, Value, outermost
 from ddpify.facts.one_branch import is_there
 from ddpify.facts.runs import Run, run, run_by
@@ -216,8 +217,15 @@ def _writes_to(facts: Facts, model: TrainedModel, call: Call, around_model: set[
     """Whether a call may write to the model's parameters; `loads`: loading them counts, but into a DataParallel."""
     receiver = call.receiver
     if call.method in library.MODULE_WRITERS and (facts.before.unwrap(receiver) & around_model or _of(facts, model, receiver)):
-        return call.method != "load_state_dict" or (loads and library.DATAPARALLEL not in receiver.kinds())
+        plain = library.DATAPARALLEL not in receiver.kinds() or _loads_a_bare_model(facts, call)
+        return call.method != "load_state_dict" or (loads and plain)
     return _touches(facts, model, call)
+
+
+def _loads_a_bare_model(facts: Facts, call: Call) -> bool:
+    """Whether a call, of a function for several models, also loads one that is never wrapped: their keys are best alike there."""
+    wrapped = {o for m in facts.models if m not in facts.needs_no_wrapper for o in m.objs}
+    return any(facts.before.unwrap(c.receiver) - wrapped for c in facts.before.calls(call.node))
 
 
 def _of(facts: Facts, model: TrainedModel, value: Value) -> bool:
@@ -231,6 +239,7 @@ def _are_settings(value: Value) -> bool:
     return bool(value.objs) and all(getattr(o, "path", "") == "argparse.Namespace" for o in value.objs)
 
 
+_ONLY_READ = ("print", "torch.save", "torch.optim", "len", "isinstance", "sum", "copy.", *effects.PASSIVE)
 _UTILITIES = tuple(f"torch.nn.utils.{name}" for name in ("parametriz", "weight_norm", "spectral_norm", "prune."))
 
 
@@ -244,7 +253,7 @@ def _touches(facts: Facts, model: TrainedModel, call: Call) -> bool:
     if call.in_place:
         return _of(facts, model, call.receiver)
     if paths and not any(isinstance(o, Func) for o in call.func.objs):
-        if any(p.startswith(("print", "torch.save", "torch.optim", "len", "isinstance", "sum", "copy.")) for p in paths):
+        if any(p.startswith(_ONLY_READ) for p in paths):
             return False
         return any(facts.before.unwrap(a) & model.objs for a in (*call.args, *call.keywords.values()))
     return False

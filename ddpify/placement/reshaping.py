@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 
-from ddpify.placement.shape import COUPLED, MISSING, NO_CLAIM, ROWS, UNKNOWN, Argument, Result, Shape, Use, broadcast, shape_of
+from ddpify.placement.shape import COUPLED, MISSING, NO_CLAIM, ROWS, SEVERAL, UNKNOWN, Argument, Result, Shape, Use, broadcast, shape_of
 from ddpify.placement.transfer import APART, JOINED, PARTS, REORDERED, STEPS, WHOLE, Rule, of_constants, together
 
 
@@ -91,7 +91,8 @@ def permuted(use: Use, x: Argument, shape: Shape) -> Result:
     if shape.base is not None:
         use.shows.append((shape.base, len(dims) - shape.dims))
     front = shape.second and places[:2] == [1, 0]
-    return Result(x.scale, Shape(None, len(dims), places.index(shape.axis), shape.sure, front=front))
+    sizes = tuple(shape.sizes[p] for p in places) if len(shape.sizes) == len(places) else ()
+    return Result(x.scale, Shape(None, len(dims), places.index(shape.axis), shape.sure, front=front, sizes=sizes))
 
 
 def _turned(move: Callable[[Use, Argument, Shape], Result]) -> Rule:
@@ -122,7 +123,12 @@ def transposed(use: Use, x: Argument, shape: Shape) -> Result:
     if sides == [0, 0]:
         return Result(x.scale, shape)
     at = _position(shape, other.literal)
-    return NO_CLAIM if at is None else Result(x.scale, shape.resized(0, at)._replace(front=shape.second and at == 1))
+    if at is None:
+        return NO_CLAIM
+    sizes = list(shape.sizes)
+    if sizes:
+        sizes[shape.axis], sizes[at] = sizes[at], sizes[shape.axis]
+    return Result(x.scale, shape.resized(0, at)._replace(front=shape.second and at == 1, sizes=tuple(sizes)))
 
 
 @_turned
@@ -223,7 +229,8 @@ def reshaped(use: Use) -> Result:
     if not sizes or unknown or any(s.scale not in (None, "count") for s in sizes):
         return NO_CLAIM
     shape = shape_of(x)
-    new = Shape(None, len(sizes), 0, shape.sure, len(sizes) > 1 and sizes[-1].literal == 1)
+    said = tuple(s.literal if type(s.literal) is int and s.literal > 0 else UNKNOWN for s in sizes)
+    new = Shape(None, len(sizes), 0, shape.sure, len(sizes) > 1 and sizes[-1].literal == 1, sizes=said)
     if shape.by_step and shape.axis == 0:
         cut = not _counts(sizes) and _rest(sizes) == [0] and shape.ndim is not None and len(sizes) <= shape.ndim
         return Result(x.scale, new._replace(by_step=True), PARTS) if cut else _steps_apart(x, sizes, new)
@@ -245,8 +252,8 @@ def _counts(sizes: Sequence[Argument]) -> list[int]:
 
 
 def _rest(sizes: Sequence[Argument]) -> list[int]:
-    """Which of some sizes is whatever the others leave: -1."""
-    return [i for i, s in enumerate(sizes) if s.literal == -1 and s.scale is None]
+    """Which of some sizes is whatever the others leave: -1, or several rows of each sample."""
+    return [i for i, s in enumerate(sizes) if s.literal in (-1, SEVERAL) and s.scale is None]
 
 
 def _samples_first(x: Argument, sizes: Sequence[Argument], new: Shape) -> Result:
@@ -273,9 +280,11 @@ def _steps_apart(x: Argument, sizes: Sequence[Argument], new: Shape) -> Result:
 def _samples_behind(use: Use, x: Argument, sizes: Sequence[Argument], new: Shape) -> Result:
     """Rows in other sizes, where other dimensions stand in front of the samples."""
     shape, counts, n = shape_of(x), _counts(sizes), len(sizes)
-    if len(counts) == 1:  # what is in front is taken to be as large as it was
-        kept_in_front = counts[0] == shape.axis and all(s.literal != 1 for s in sizes[: shape.axis])
-        return Result(x.scale, new._replace(axis=counts[0])) if kept_in_front else NO_CLAIM
+    parts = [i for i, s in enumerate(sizes) if s.literal is SEVERAL]
+    if counts or parts == [shape.axis]:  # what is in front is taken to be as large as it was, but where it is said to differ
+        in_front = zip(new.sizes[: shape.axis], shape.sizes or (UNKNOWN,) * n, strict=False)
+        kept_in_front = [*counts, *parts] == [shape.axis] and all(a in (UNKNOWN, b) or (b is UNKNOWN and a != 1) for a, b in in_front)
+        return Result(x.scale, new._replace(axis=shape.axis), PARTS if parts else WHOLE) if kept_in_front else NO_CLAIM
     unknown = [s.literal is UNKNOWN for s in sizes[1:]]  # `x.reshape(-1, *sizes)`: those of a sample; a number may be any
     own = n < 3 or all(unknown) or (any(unknown) and shape.ndim == shape.axis + n)  # but beside one of as many as there were
     in_one = own and not counts and _rest(sizes) == [0] and (n == 1 or use.at_least(shape, shape.axis + n))  # all in front, and the samples

@@ -16,6 +16,7 @@ EXTREMES: Final = ("largest", "smallest")
 PLACES: Final = "places"  # the literal of `arange(len(x))`: where each row stands in its rank's share
 NUMBERS: Final = "numbers"  # the literal of rows that are no mask, as far as is known: as an index, they may name any sample
 LATER: Final = "later"  # the literal of `range(1, x.ndim)`: some dimensions, of which the first is none
+SEVERAL: Final = "several"  # the literal of a size that is the number of samples several times
 CHOSEN: Final = "rows"  # the literal of how many rows a rank has of those that were chosen
 UNKNOWN: Final = object()  # a literal that is not known
 Bound: TypeAlias = "tuple[Hashable, int]"  # what counts dimensions, and how many it has at least
@@ -46,7 +47,8 @@ class Shape(NamedTuple):
     `several`: a tuple of such tensors (None: it may be one).
     `uniform`: a constant whose rows are all the same. `places`: what the places of the samples in their rank's share are numbered by.
     `packed`: sequences in one PackedSequence, whose `data`, its first entry, has the steps of all of them. `by_step`: there are rows of
-    several steps, one step after another, each with one row of every sample.
+    several steps, one step after another, each with one row of every sample. `sizes`: what a view has said of each dimension's length,
+    its number or UNKNOWN.
     """
 
     base: Hashable | None = None
@@ -61,6 +63,7 @@ class Shape(NamedTuple):
     places: bool = False
     packed: bool = False
     by_step: bool = False
+    sizes: tuple[object, ...] = ()
 
     @property
     def ndim(self) -> int | None:
@@ -80,6 +83,7 @@ class Shape(NamedTuple):
             places=False,
             packed=False,
             by_step=self.by_step and axis in (None, self.axis),
+            sizes=(),
         )
 
     def steps(self) -> Shape:
@@ -209,12 +213,13 @@ def broadcast(rows: Iterable[Argument], others: Iterable[Argument]) -> Shape | N
     if len(bases) > 1 and single is not any(s.single for s in shapes) and any(s.ndim == 1 for s in shapes):
         return None  # a column and a row
     if len(bases) > 1:
-        return first._replace(several=False, single=single, front=front) if len({s.axis for s in shapes}) == 1 else None
+        return first._replace(several=False, single=single, front=front, sizes=()) if len({s.axis for s in shapes}) == 1 else None
     widest = max(s.dims for s in shapes)
     if len({s.dims - s.axis for s in shapes}) > 1:
         return None
     beside = [o.shape.dims for o in others if o.shape is not None and o.shape.base == first.base]
     ndim = max([widest, *beside])
+    sizes = first.sizes if len(shapes) == 1 and not beside else ()
     single, front = single and not beside, front and not beside
     axis, sure = first.axis + ndim - first.dims, all(s.sure for s in shapes)
-    return first._replace(dims=ndim, axis=axis, several=False, single=single, front=front, sure=sure)
+    return first._replace(dims=ndim, axis=axis, several=False, single=single, front=front, sure=sure, sizes=sizes)

@@ -73,6 +73,7 @@ NAMES = {
     "columns_of_rank": ("columns_of_rank", "ddp_columns_of_rank"),
     "examples_of_rank": EXAMPLES,
     "with_repeated": ("with_repeated", "ddp_with_repeated"),
+    "size_on_all_ranks": ("size_on_all_ranks", "ddp_size_on_all_ranks"),
     "average_gradients": ("average_gradients", "ddp_average_gradients"),
     "training_loss": ("TrainingLoss", "DDPTrainingLoss"),
     "start_alike": ("start_alike", "ddp_start_alike"),

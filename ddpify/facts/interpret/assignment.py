@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from ddpify.facts import library, named, tensor_entries, uniform
 from ddpify.facts.interpret import views, written
+from ddpify.facts.interpret.branches import deciding
 from ddpify.facts.interpret.known_to_calls import depends, knows_batch
 from ddpify.facts.interpret.literals import is_whole_number, literal, literal_keys
 from ddpify.facts.interpret.operators import by_class
@@ -133,7 +134,28 @@ def _joined_by_keys(run: Interpreter, obj: New) -> None:
 
 
 def _into_entry(run: Interpreter, target: ast.Subscript, value: Value) -> None:
-    """Carry out `x[index] = value`."""
+    """Carry out `x[index] = value`; conditions that ask of one sample decide about what is written into its own rows alone."""
+    saved, run.deciding = run.deciding, run.deciding - _asked_of_one_sample(run, target)
+    _write_entry(run, target, value)
+    run.deciding = saved
+
+
+def _asked_of_one_sample(run: Interpreter, target: ast.Subscript) -> frozenset[Origin]:
+    """What the conditions decide that a loop over the samples of a batch asks of each before it writes into the rows of that one."""
+    loop = run.loops[-1] if run.loops else None
+    within = set(walk(loop.node)) if loop is not None and run.deciding else set()
+    asked = [(test, value) for test, value in run.tests if test in within]
+    if loop is None or not isinstance(loop.node, ast.For) or not asked:
+        return frozenset()
+    own = {n.id for n in names_stored(loop.node.target)}
+    if not _is_numbered(run, target, own) or not all(_is_of_one_sample(run, t) and not v.of_kind("decided") for t, v in asked):
+        return frozenset()
+    others = frozenset[Origin]().union(*(deciding(value) for test, value in run.tests if test not in within))
+    return frozenset[Origin]().union(*(deciding(value) for _, value in asked)) - others
+
+
+def _write_entry(run: Interpreter, target: ast.Subscript, value: Value) -> None:
+    """Carry out `x[index] = value`, under the conditions that decide about it."""
     of = viewed(target.value, run.expression)
     receiver, index = run.expression(of), run.expression(target.slice)
     filled_with(run, target, False)
@@ -483,10 +505,22 @@ def _without_numbered(run: Interpreter, node: ast.AST, own: set[str]) -> Iterato
     if isinstance(node, ast.Subscript) and _is_numbered(run, node, own):
         yield from (part for entry in ast.iter_child_nodes(node.slice) for part in _without_numbered(run, entry, own))
         return
+    if _is_length_of_all(run, node):
+        return
     if isinstance(node, ast.expr):
         yield node
     for child in ast.iter_child_nodes(node):
         yield from _without_numbered(run, child, own)
+
+
+def _is_length_of_all(run: Interpreter, node: ast.AST) -> bool:
+    """Whether an expression is a length that each sample of a batch has, as its loader puts them together itself: `x.shape[1]`."""
+    sizes = run.trace.values.get(node.value, NOTHING) if isinstance(node, ast.Subscript) else NOTHING
+    value = run.trace.values.get(node, NOTHING)
+    if sizes.scale != "count" or sizes.shape is None or value.scale is not None or value.objs:
+        return False
+    loaders = value.batches()
+    return bool(loaders) and all(isinstance(o, New) and not run.memory.get((o, "collate_fn"), NOTHING).objs for o in loaders)
 
 
 def _is_numbered(run: Interpreter, node: ast.expr, own: set[str]) -> bool:

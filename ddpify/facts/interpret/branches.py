@@ -36,7 +36,7 @@ def execute_if(run: Interpreter, node: ast.If) -> bool:
         run.restore(before)
         run.frame.idle = idle or expected is (not taken)
         saved, run.tests = (run.tests, run.deciding, run.settings), (*run.tests, (node.test, test))
-        run.deciding |= _deciding(test)
+        run.deciding |= deciding(test)
         run.settings |= known_if(run, node.test, taken)
         _as_asked(run, node.test, taken)
         if run.block(branch):
@@ -403,7 +403,7 @@ def execute_match(run: Interpreter, node: ast.Match) -> bool:
                 run.bind(name, subject if part is case.pattern else run.element(subject))
         test = run.expression(case.guard) if case.guard is not None else NOTHING
         saved, run.tests = (run.tests, run.deciding), (*run.tests, (node.subject, subject))
-        run.deciding |= _deciding(subject) | _deciding(test)
+        run.deciding |= deciding(subject) | deciding(test)
         if run.block(case.body):
             ends.append(run.end_of_branch())
         run.tests, run.deciding, run.frame.idle = *saved, idle
@@ -457,7 +457,7 @@ def evaluate_ifexp(run: Interpreter, node: ast.IfExp) -> Value:
         return parts[0 if expected else 1]
     if known is not None and isinstance(literal(parts[0]), _FLAGS):
         return marked_as_literal(parts[0])
-    chosen, decides = join(parts), _deciding(test) if len(parts) == 2 else frozenset()
+    chosen, decides = join(parts), deciding(test) if len(parts) == 2 else frozenset()
     rows = chosen.scale in ROWS and test.scale is not None and not same(node.body, node.orelse)
     own = of_kind(decides, "decided") and (rows or chosen.scale in ("mean", "sum", "count", "total"))
     origins = _in_both(chosen.origins, parts) if len(parts) == 2 and _varies(run, node.test) else chosen.origins
@@ -503,6 +503,6 @@ def evaluate_compare(run: Interpreter, node: ast.Compare) -> Value:
     return tensors.entrywise(run, parts, origins | {Origin("compared")}, node)
 
 
-def _deciding(test: Value) -> frozenset[Origin]:
+def deciding(test: Value) -> frozenset[Origin]:
     """What a value owes to the condition under which it was chosen."""
     return only(test.origins, "decided", "drawn", "time", "kept") | {Origin("decided", of) for of in test.of_kind("batch")}

@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from ddpify.edits import Replace
 from ddpify.facts import library
 from ddpify.facts.library.flow import is_literal
 from ddpify.facts.manual_batches import parts_of
 from ddpify.facts.model import NOTHING, Lit, New, Part, Value
-from ddpify.facts.tree import last_name, names_in, walk
+from ddpify.facts.tree import last_name, names_in, own_nodes, walk
 from ddpify.rules.base import DIVIDED_BATCHES, Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data.batch_shapes import FROM_BATCH, SHAPES, lists, refilled, shapes, shaping, trained_rows
@@ -176,7 +177,24 @@ def _length_of_all(context: Context, side: ast.expr) -> Change | Finding:
     offset = context.facts.after.value(side).of_kind("offset")
     if not context.facts.is_edited(side) or isinstance(side, ast.BinOp) or offset:
         return context.manual(CODE, side, _TOGETHER, "multiply the batch's length by dist.get_world_size()")
-    return Change(CODE, _TOGETHER, context.tree.shown, side, (Replace(side, f"{{0}} * {context.names['world_size']}", (side,)),))
+    loader = _loader_around(context, side)
+    if loader is None:
+        return Change(CODE, _TOGETHER, context.tree.shown, side, (Replace(side, f"{{0}} * {context.names['world_size']}", (side,)),))
+    edit = Replace(side, f"{context.names['size_on_all_ranks']}({{0}}, {loader})", (side,))
+    return Change(CODE, _TOGETHER, context.tree.shown, side, (edit,), needs=("size_on_all_ranks",))
+
+
+def _loader_around(context: Context, side: ast.expr) -> str | None:
+    """The name of the loader that a batch comes from, which gets our sampler, as a loop or the function around names it."""
+    run, tree = context.facts.after, context.facts.tree_of(side)
+    loaders = run.value(side).batches()
+    known = {o for o in context.facts.loaders if run.attribute(o, "sampler") == run.attribute(o, "batch_sampler") == NOTHING}
+    loops = [walk(loop.iter) for loop in tree.path(side) if isinstance(loop, ast.For)]
+    for node in chain(*loops, own_nodes(tree.function(side))) if loaders <= known else ():
+        named = isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load)
+        if named and run.value(node).instances() == loaders:
+            return ast.unparse(node)
+    return None
 
 
 def _divided(context: Context, node: ast.BinOp, sizes: Sizes) -> Iterator[Change | Finding]:
