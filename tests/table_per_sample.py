@@ -682,3 +682,91 @@ SCRIPTS |= {
     "clouds whose points are replaced where the average of all says so": _clouds("clouds[:, 0, 0].mean() > 0", told=("DDP402",)),
     "clouds whose own first point says whether those of the first are replaced": _clouds("clouds[b, 0, 0] > 0", "0", told=("DDP402",)),
 }
+
+# --- samples that a collate function leaves in a list, and words that the loop numbers ----------------------------------------
+_WORDS = """
+    import numpy as np
+
+    class Texts(Dataset):
+        def __init__(self):
+            self.texts = [" ".join(["red", "green", "blue", "dark"][(3 * i + j) % 4] for j in range(2 + i % 4)) for i in range(44)]
+
+        def __len__(self):
+            return 44
+
+        def __getitem__(self, i):
+            return self.texts[i], ["near", "far"][i % 2]
+
+    words = {"": 0, "red": 1, "green": 2, "blue": 3, "dark": 4}
+    kinds_known = {"near": 0, "far": 1}
+
+    def numbered(text, length=6):
+        numbers = [words[word] for word in text.split()][:length]
+        return numbers + [0] * (length - len(numbers))
+
+    def of_one_length(texts):
+        rows = [[words[word] for word in text.split()] for text in texts]
+        longest = max(map(len, rows))
+        return torch.tensor([row + [0] * (longest - len(row)) for row in rows])
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.near, self.last = nn.Embedding(5, 6), nn.Linear(6, 2)
+
+        def forward(self, numbers):
+            there = (numbers != 0).unsqueeze(-1).to(x)
+            return self.last((self.near(numbers) * there).sum(1) / there.sum(1))
+
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.3)
+    loader = DataLoader(Texts(), batch_size=8, shuffle=True, collate_fn=COLLATE)
+    for epoch in range(3):
+        right = 0
+        for batch in loader:
+            NUMBERS
+            scores = model(numbers)
+            loss = F.cross_entropy(scores, labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            right += (scores.argmax(1) == labels).sum().item()
+        print("right", right)
+"""
+_PREPARED = {
+    "columns, by zip": ("lambda batch: batch", "texts, kinds = zip(*batch)", "[numbered(text) for text in texts]"),
+    "columns of a list": ("list", "texts, kinds = list(zip(*batch))", "list(map(numbered, texts))"),
+    "columns of the collate function": ("lambda batch: tuple(zip(*batch))", "texts, kinds = batch", "[numbered(text) for text in texts]"),
+    "entries of each sample": (
+        "tuple",
+        "texts, kinds = [sample[0] for sample in batch], [sample[1] for sample in batch]",
+        "[numbered(text) for text in texts]",
+    ),
+    "two lists that one line begins": (
+        "lambda batch: batch",
+        """rows, kinds = [], []
+            for text, kind in batch:
+                rows.append(numbered(text))
+                kinds.append(kind)""",
+        "rows",
+    ),
+}
+_LABELS = "labels = torch.tensor([kinds_known[kind] for kind in kinds])"
+
+
+def _words(collate: str, lines: str, rows: str, told: tuple[str, ...] = ()) -> Script:
+    """Texts of which a loop makes numbers."""
+    made = "\n            ".join((lines, f"numbers = {rows}", _LABELS))
+    return Script(_WORDS.replace("COLLATE", collate).replace("NUMBERS", made), same=() if told else ("right",), told=told)
+
+
+SCRIPTS |= {
+    f"words that the loop numbers: {title}": _words(collate, lines, f"torch.tensor({rows})")
+    for title, (collate, lines, rows) in _PREPARED.items()
+}
+SCRIPTS |= {
+    "words that the loop numbers: as long as the longest": _words("None", "texts, kinds = batch", "of_one_length(texts)"),
+    "words that the loop numbers: columns in two orders": _words(
+        "list", "texts, kinds = zip(*batch)", "torch.tensor([numbered(text) for text in texts[::-1]])", told=("DDP402",)
+    ),
+}

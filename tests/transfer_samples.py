@@ -435,6 +435,7 @@ SAMPLES: dict[str, list[Call]] = {
     **{f"lp_pool{n}d": [call(X, 2, 2)] for n in (1, 2, 3)},
     **{f"max_pool{n}d": [call(X, 2), call(X, 2, return_indices=True)] for n in (1, 2, 3)},
     **{f"max_unpool{n}d": [call(X, K, 2)] for n in (1, 2, 3)},
+    "pad_sequence": [call(X), call(X, True), call(X, False)],
     "pack_padded_sequence": [call(X), call(X, True)],
     "pad_packed_sequence": [call(X), call(X, True)],
     "count_nonzero": [call(X), call(X, D), call(X, dim=D)],

@@ -25,9 +25,9 @@ class Mixed:
     rows: bool = True
 
 
-Layout = Literal["list", "empty", "count", "rows", "thinned", "plain", "turned"] | int | Mixed | None
-"""A list with one entry for each sample, an empty one, their number; rows of which samples have several; samples left out; what is of no
-sample; rows in another order, or one of them; a dimension; samples that meet."""
+Layout = Literal["list", "columns", "empty", "count", "rows", "thinned", "plain", "turned"] | int | Mixed | None
+"""A list with one entry for each sample, several of such lists, an empty one, their number; rows of which samples have several; samples
+left out; what is of no sample; rows in another order, or one of them; a dimension; samples that meet."""
 
 
 class Padded(int):
@@ -125,7 +125,18 @@ class _Reader:
     def parts(self, given: ast.expr) -> list[Layout]:
         if self.of_dict and isinstance(given, ast.Dict):
             return [self.layout(part) for part in given.values if not isinstance(part, ast.Constant)]
+        if self.are_columns(given):
+            return ["columns"]
         return [self.layout(part) for part in (given.elts if isinstance(given, ast.Tuple) else [given])]
+
+    def are_columns(self, node: ast.expr) -> bool:
+        """Whether an expression is `zip(*samples)`, maybe in a tuple or a list."""
+        match node:
+            case ast.Call(func, [ast.Starred(samples)], []):
+                return self.path_of(func) == "zip" and self.is_list(samples)
+            case ast.Call(func, [given], []):
+                return self.path_of(func) in ("tuple", "list") and self.are_columns(given)
+        return False
 
     def block(self, body: Sequence[ast.stmt]) -> None:
         for statement in body:

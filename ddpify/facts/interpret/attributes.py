@@ -70,8 +70,11 @@ def opened(run: Interpreter, objs: Iterable[Obj]) -> Iterator[Obj]:
 
 
 def _attribute_of(run: Interpreter, obj: Obj, name: str, base: Value) -> Value:
-    if name == "module" and run.ignore_dp and isinstance(obj, New) and _was_inside(run, obj):
-        return just(obj)
+    if name == "module" and isinstance(obj, New) and _was_inside(run, obj):
+        if run.ignore_dp:
+            return just(obj)
+        if base.kinds() & library.WRAPPERS:
+            return NOTHING  # where the model is not wrapped, this fails
     if name == "_modules" and isinstance(obj, New) and (run.is_module(obj) or obj.path in CONTAINERS):
         return just(obj)  # its layers by their names
     if name == "param_groups" and isinstance(obj, New) and library.is_optimizer(run, obj):

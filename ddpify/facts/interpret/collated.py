@@ -17,7 +17,11 @@ def batch_of(run: Interpreter, loader: Obj) -> Value:
     default = all((isinstance(o, Lit) and o.value is None) or (isinstance(o, Ext) and o.path in library.STACKING) for o in collated.objs)
     scale: Scale = "chosen" if is_foreign(collated) else "sample"  # such as the nodes of the samples' graphs
     whole = Value(frozenset(), origins, scale, Shape(loader, sure=default, several=None))
-    parts = [_part(run, whole, (loader, i), layout) for i, layout in enumerate(layouts(run, collated))]
+    laid_out = layouts(run, collated)
+    parts = [_part(run, whole, (loader, i), layout) for i, layout in enumerate(laid_out)]
+    if laid_out == ["columns"] and isinstance(loader, New):
+        made = library.columns(run, run.objects.new("list", loader.node, loader.stack), origins)
+        return Value(frozenset((made,)), origins)
     if len(parts) < 2:
         return parts[0] if parts else whole
     return Value(frozenset((Tup(tuple(parts)),)), origins)
@@ -27,7 +31,7 @@ def is_foreign(collated: Value) -> bool:
     """Whether a collate function may be one of a package of which it is not known whether it gives one row for each sample."""
     homes = {o.of if isinstance(o, (Method, Part)) else o for o in collated.objs}
     paths = {o.path for o in homes if isinstance(o, Ext) or (isinstance(o, New) and o.cls is None)}
-    return any(path.partition(".")[0] not in library.COLLATING for path in paths)
+    return any(path.partition(".")[0] not in library.COLLATING and path not in ("list", "tuple") for path in paths)
 
 
 def _part(run: Interpreter, whole: Value, place: tuple[Obj, int], layout: collate.Layout) -> Value:

@@ -62,14 +62,8 @@ def fill(run: Interpreter, loop: ast.For, passes: Loop, before: Mapping[str, Val
                 if _Passes(run, loop, {}).are_apart():
                     inner = run.memory.get((made, ELEMENT), NOTHING)
                     origins = inner.origins | only(library.mixed([element], {}).origins, "batch")
-                    shown_as_table(run, made, inner)
+                    library.shown_as_table(run, made, inner)
                     run.bind(name, Value(held.objs, origins, "sample", Shape(made, sure=False)))
-
-
-def shown_as_table(run: Interpreter, made: New, entry: Value) -> None:
-    """Note that a tensor that is made of a list has two dimensions, where each of its entries is a list itself."""
-    if entry.objs and all(isinstance(o, New) and o.path == "list" for o in entry.objs):
-        run.claims.note("shown", made, 2)
 
 
 def _was_empty(run: Interpreter, loop: ast.For, name: str) -> bool:
@@ -80,7 +74,14 @@ def _was_empty(run: Interpreter, loop: ast.For, name: str) -> bool:
     before = block[: block.index(loop)] if loop in block else []
     last = next((s for s in reversed(before) if any(n.id == name for n in _names(s))), None)
     match last:
-        case ast.Assign([ast.Name()], ast.List([]) | ast.Call(ast.Name("list"), [], [])):
+        case ast.Assign([ast.Name()], value):
+            values = [value]
+        case ast.Assign([ast.Tuple(targets)], ast.Tuple(given)) if len(targets) == len(given):
+            values = [v for t, v in zip(targets, given, strict=True) if isinstance(t, ast.Name) and t.id == name]
+        case _:
+            return False
+    match values:
+        case [ast.List([]) | ast.Call(ast.Name("list"), [], [])]:
             return sum(n.id == name for n in _names(loop)) == 1
     return False
 

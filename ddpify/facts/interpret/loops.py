@@ -289,7 +289,7 @@ def evaluate_comprehension(run: Interpreter, node: ast.ListComp | ast.SetComp | 
     for k in keys or ([UNNAMED] if isinstance(node, ast.DictComp) else []):
         run.memory[obj, k] = item
     rows = Shape(obj, sure=False) if apart else None  # one entry for each sample
-    filled.shown_as_table(run, obj, item)
+    library.shown_as_table(run, obj, item)
     scale: Scale | None = "chosen" if apart and some else "sample" if apart else "other" if samples else None
     made = Value(frozenset((obj,)), item.origins | chosen, scale, rows)
     run.events.append((Kind.MAKE, node, None, made))

@@ -25,6 +25,7 @@ from ddpify.facts.interpret.assignment import reduce_in_place, wrap
 from ddpify.facts.interpret.batches import cut, gathered, given_rows, read_whole
 from ddpify.facts.interpret.calls import changed_in_place
 from ddpify.facts.interpret.expressions import mixed_parts
+from ddpify.facts.interpret.known_to_calls import knows_batch
 from ddpify.facts.interpret.settings import possible
 from ddpify.facts.interpret.state import Frame, Interpreter
 from ddpify.facts.model import NOTHING, New, Trace, Value, join, just
@@ -68,6 +69,7 @@ class Machine(Interpreter):
     update = expressions.update
     binary = operators.binary
     per_sample = loops.per_sample
+    knows_batch = knows_batch
     element = items.element
     invoke = calls.invoke
     invoke_one = calls.invoke_one

@@ -517,6 +517,10 @@ class Interpreter(ABC):
         """Whether iterating over a value gives one sample of a batch at a time, or where `numbered` the number of one."""
 
     @abstractmethod
+    def knows_batch(self, func: Value) -> bool:
+        """Whether what is called holds something of a batch, or reads a name that does and is not its own."""
+
+    @abstractmethod
     def element(self, over: Value, node: ast.AST | None = None) -> Value:
         """What iterating over a value gives."""
 

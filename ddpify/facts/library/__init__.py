@@ -16,7 +16,7 @@ from ddpify.facts.library import apex, distributed, numpy, packages, peft, pytho
 from ddpify.facts.library.classifiers import output_shape
 from ddpify.facts.library.compared import compared
 from ddpify.facts.library.constructors import construct, construction, is_optimizer, optimizer_path
-from ddpify.facts.library.containers import grown, keys, put
+from ddpify.facts.library.containers import columns, grown, keys, put, shown_as_table
 from ddpify.facts.library.effects import EFFECTS as EFFECTS
 from ddpify.facts.library.flow import agreed, gradient_of, mixed, same_rows, share_of, weight, whole, with_entries
 from ddpify.facts.library.generic import instance

@@ -17,13 +17,14 @@ from ddpify.facts.library.row import Rule, Use
 from ddpify.facts.model import NOTHING, Lit, New, Obj, Tup, Value, join, just, origins_of
 from ddpify.facts.origins import Origin, only, without
 from ddpify.facts.tree import is_main_test
-from ddpify.placement.shape import ROWS
+from ddpify.placement.shape import ROWS, Base, Shape
 
 if TYPE_CHECKING:
     from ddpify.facts.interpret.state import Interpreter
 
 SIZE = "[n]"
 _COUNTER = "collections.Counter"
+_COLUMNS = 8  # so many entries of a sample are known one by one
 _ROWS = (set(COLLECTIONS) - DICTS) | {"zip", "enumerate"}  # whose elements are pairs where a dict is made of them
 
 # ------------------------------------------------------------------------------------------------ making them
@@ -107,10 +108,21 @@ def _united(use: Use) -> Value:
     return just(obj)
 
 
+def shown_as_table(run: Interpreter, made: New, entry: Value) -> None:
+    """Note that a tensor that is made of a list has two dimensions, where each of its entries is a list itself."""
+    if entry.objs and all(isinstance(o, New) and o.path == "list" for o in entry.objs):
+        run.claims.note("shown", made, 2)
+
+
 def mapped(use: Use) -> Value:
     """`map(function, values)`: a list of what the function gives."""
     run, obj = use.run, use.instance("list")
-    run.memory[obj, "[]"] = run.invoke(use.event, use.args[0], [run.element(a) for a in use.args[1:]], {}) if use.args else NOTHING
+    function, *values = use.args or [NOTHING]
+    item = run.memory[obj, "[]"] = run.invoke(use.event, function, [run.element(v, use.node) for v in values], {})
+    if values and not run.knows_batch(function) and all(run.per_sample(v, numbered=False) for v in values):
+        of_batch = only(mixed(values, {}).origins, "batch")
+        shown_as_table(run, obj, item)
+        return Value(frozenset((obj,)), item.origins | of_batch, "sample", Shape(obj, sure=False))
     return just(obj)
 
 
@@ -135,11 +147,23 @@ def counted(use: Use) -> Value:
 
 
 def zipped(use: Use) -> Value:
-    """`zip(first, second)`."""
+    """`zip(first, second)`; `zip(*samples)`: what the samples of a batch have in one place, of all of them, and in the next."""
+    match use.node:
+        case ast.Call(args=[ast.Starred(samples)]):
+            rows = use.run.trace.values.get(samples, NOTHING)
+            if use.run.per_sample(rows, numbered=False):
+                return just(columns(use.run, use.instance("list"), mixed([rows], {}).origins))
     obj = use.instance()
     for i, arg in enumerate(use.args):
         use.run.memory[obj, str(i)] = arg
     return just(obj)
+
+
+def columns(run: Interpreter, obj: New, origins: frozenset[Origin]) -> New:
+    """What the samples of a batch have in each place: a list of lists with one entry for each sample."""
+    for place in ("[]", *map(str, range(_COLUMNS))):  # each of its own dimensions
+        run.memory[obj, place] = Value(frozenset(), origins, "sample", Shape(Base((obj, place)), sure=False))
+    return obj
 
 
 def numbers(use: Use) -> Value:
@@ -183,10 +207,18 @@ def listed(use: Use) -> Value:
         if entries and use.run.memory.get((held, "[]")) == join(entries):  # as many as were written out
             return just(Tup(tuple(entries)))
     if use.args:
-        return values if not values.objs and values.scale in ("sample", "count", "other") else passed_on(use, "list")
+        return values if _is_mapped(use) or (not values.objs and values.scale in ("sample", "count", "other")) else passed_on(use, "list")
     empty = use.instance("list")
     use.run.memory[empty, "[]"] = NOTHING
     return just(empty)
+
+
+def _is_mapped(use: Use) -> bool:
+    """Whether a list is made of what `map` gives, one for each sample."""
+    match use.node:
+        case ast.Call(args=[ast.Call(func)]):
+            return use.run.trace.values.get(func, NOTHING).paths() == {"map"} and use.args[0].scale == "sample"
+    return False
 
 
 def beside(use: Use) -> Value | None:
