@@ -1486,3 +1486,30 @@ SCRIPTS |= {
 SCRIPTS["several views of each sample in what a function of Python makes a list, of which a teacher sees two"] = Script(
     _VIEWS.replace("{turn}", "").replace("{views}", "return list((x[i], x[i].flip(0), 0.5 * x[i])), 0"), rows=40, told=("DDP402",)
 )
+
+_REPEATED = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder = nn.LSTM(2, 6, batch_first=True)
+        self.decoder = nn.LSTM(6, 6, batch_first=True)
+        self.out = nn.Linear(6, 2)
+
+    def forward(self, rows):
+        n = rows.shape[0]
+        _, (hidden, _) = self.encoder(rows.reshape(n, 4, 2))
+        code = hidden.reshape((n, 6))
+        {code}
+        made, _ = self.decoder(code)
+        return self.out(made).reshape(n, 8)
+"""
+SCRIPTS |= {
+    f"the code of a sequence {title}": _trained(_REPEATED.replace("{code}", f"code = {code}"), "F.mse_loss(net(rows), rows)", told=told)
+    for title, code, told in (
+        ("for each of its steps", "code.unsqueeze(1).repeat(1, 4, 1)", ()),
+        ("for each of its steps, in one row", "code.repeat(1, 4).view(n, 4, 6)", ()),
+        ("repeated, of which other samples get the rows", "code.repeat(4, 1).reshape((n, 4, 6))", ("DDP402",)),
+        ("several times one after another, which mixes samples", "torch.cat([code, code, code, code]).view(n, 4, 6)", ("DDP402",)),
+        ("and another, apart again by their number", "torch.cat([code, 2 * code])[:n].view(n, 1, 6).repeat(1, 4, 1)", ()),
+    )
+}
