@@ -1089,3 +1089,35 @@ SCRIPTS |= on_three(
         }.items()
     }
 )
+_SHOWN = """
+    feed = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=SIZE, shuffle=True)
+    net, names = nn.Linear(8, 2), ("one", "two")
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    BEFORE
+    for epoch in range(4):
+        total = 0.0
+        for rows, kinds in feed:
+            scores = net(rows)
+            loss = F.cross_entropy(scores, kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+            total += loss.item()
+        print("loss", f"{total / len(feed):.6f}")
+        AFTER
+"""
+SCRIPTS |= on_three(
+    {
+        f"{title} of a training batch that is shown": Script(
+            _SHOWN.replace("BEFORE", before or "pass").replace("AFTER", after or "pass").replace("SIZE", "12"), same=("loss",)
+        )
+        for title, before, after in (
+            ("the kind of each of the first rows", "rows, kinds = next(iter(feed)); print([names[kinds[j]] for j in range(9)])", ""),
+            ("each of the first rows", "", "for i in range(9):\n            print(len(rows[i]))"),
+            ("each row of a grid", "", "for i in range(3):\n            for j in range(3):\n                print(len(scores[i * 3 + j]))"),
+            ("one row, by its number,", "", "print(len(rows[8]))"),
+            ("the first row, and the last one,", "", "print(len(rows[0]), len(rows[-1]))"),
+            ("one number of each row", "", "print(rows[:, 7].dim())"),
+        )
+    }
+)
