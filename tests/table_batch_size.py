@@ -1121,3 +1121,42 @@ SCRIPTS |= on_three(
         )
     }
 )
+_SQUEEZED = """
+    import numpy as np
+
+    class Rows(Dataset):
+        def __len__(self):
+            return 42
+
+        def __getitem__(self, i):
+            return READ, float(y[i])
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = nn.Sequential(nn.Linear(8, 6), nn.Tanh(), nn.Linear(6, 1))
+
+        def forward(self, rows):
+            return self.layers(rows)INSIDE
+
+    feed, loss_of = DataLoader(Rows(), batch_size=8, shuffle=True), nn.BCEWithLogitsLoss()
+    net = Net()
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in feed:
+            scores = net(rows.float())OUTSIDE
+            loss = loss_of(scores, kinds.float())
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+    net.eval()
+    with torch.no_grad():
+        print("right", sum(((net(r.float())OUTSIDE > 0) == (k > 0)).sum().item() for r, k in DataLoader(Rows(), batch_size=6)))
+"""
+SCRIPTS |= {
+    f"a last batch of two samples, squeezed {where}, {of}": Script(
+        _SQUEEZED.replace("INSIDE", inside).replace("OUTSIDE", outside).replace("READ", read), same=("right",)
+    )
+    for where, inside, outside in (("inside the model", ".squeeze()", ""), ("after the model", "", ".squeeze()"))
+    for of, read in (("of tensors", "x[i]"), ("of arrays that a file may hold", "np.asarray(x[i].tolist(), dtype=np.float32)"))
+}

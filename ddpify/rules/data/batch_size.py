@@ -23,7 +23,7 @@ from ddpify.facts.model import NOTHING, Lit, New, Part, Value
 from ddpify.facts.tree import last_name, names_in, walk
 from ddpify.rules.base import DIVIDED_BATCHES, Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
-from ddpify.rules.data import numbered_rows
+from ddpify.rules.data import numbered_rows, single_samples
 from ddpify.rules.data.batch_shapes import FROM_BATCH, SHAPES, lists, refilled, shapes, shaping, trained_rows
 from ddpify.rules.data.sizes import CODE, Sizes, divide, divide_inside, is_size, names_reading, sizes_of
 from ddpify.rules.process import cuda_visible_devices
@@ -102,6 +102,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     yield from _of_loaders(context)
     yield from trained_rows(context, sizes)
     yield from numbered_rows.findings(context, sizes)
+    yield from single_samples.kept(context, sizes)
     if sizes.numbers or sizes.computations:
         yield from shapes(context, sizes)
         yield from refilled(context, sizes)
