@@ -1153,3 +1153,75 @@ SCRIPTS["batches of one sample are left out, of an iterator that is made anew"] 
         sgd.step()
     """
 )
+
+_SHOWN = """
+    feed = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=SIZE, shuffle=True)
+    net, names = nn.Linear(8, 2), ("one", "two")
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    BEFORE
+    for epoch in range(4):
+        total = 0.0
+        for rows, kinds in feed:
+            scores = net(rows)
+            loss = F.cross_entropy(scores, kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+            total += loss.item()
+        print("loss", f"{total / len(feed):.6f}")
+        AFTER
+"""
+SCRIPTS |= on_three(
+    {
+        f"{title} of a training batch that is shown": Script(
+            _SHOWN.replace("BEFORE", before or "pass").replace("AFTER", after or "pass").replace("SIZE", "12"), same=("loss",)
+        )
+        for title, before, after in (
+            ("the kind of each of the first rows", "rows, kinds = next(iter(feed)); print([names[kinds[j]] for j in range(9)])", ""),
+            ("each of the first rows", "", "for i in range(9):\n            print(len(rows[i]))"),
+            ("each row of a grid", "", "for i in range(3):\n            for j in range(3):\n                print(len(scores[i * 3 + j]))"),
+            ("one row, by its number,", "", "print(len(rows[8]))"),
+            ("the first row, and the last one,", "", "print(len(rows[0]), len(rows[-1]))"),
+            ("one number of each row", "", "print(rows[:, 7].dim())"),
+        )
+    }
+)
+_SQUEEZED = """
+    import numpy as np
+
+    class Rows(Dataset):
+        def __len__(self):
+            return 42
+
+        def __getitem__(self, i):
+            return READ, float(y[i])
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = nn.Sequential(nn.Linear(8, 6), nn.Tanh(), nn.Linear(6, 1))
+
+        def forward(self, rows):
+            return self.layers(rows)INSIDE
+
+    feed, loss_of = DataLoader(Rows(), batch_size=8, shuffle=True), nn.BCEWithLogitsLoss()
+    net = Net()
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in feed:
+            scores = net(rows.float())OUTSIDE
+            loss = loss_of(scores, kinds.float())
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+    net.eval()
+    with torch.no_grad():
+        print("right", sum(((net(r.float())OUTSIDE > 0) == (k > 0)).sum().item() for r, k in DataLoader(Rows(), batch_size=6)))
+"""
+SCRIPTS |= {
+    f"a last batch of two samples, squeezed {where}, {of}": Script(
+        _SQUEEZED.replace("INSIDE", inside).replace("OUTSIDE", outside).replace("READ", read), same=("right",)
+    )
+    for where, inside, outside in (("inside the model", ".squeeze()", ""), ("after the model", "", ".squeeze()"))
+    for of, read in (("of tensors", "x[i]"), ("of arrays that a file may hold", "np.asarray(x[i].tolist(), dtype=np.float32)"))
+}

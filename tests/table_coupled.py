@@ -1555,3 +1555,30 @@ SCRIPTS |= {
     "steps in front of the samples, viewed as they were": Script(_steps_of_rows("4, batch, 2")),
     "steps in front of the samples, viewed as fewer": Script(_steps_of_rows("2, batch, 4"), told=("DDP402",)),
 }
+
+_REPEATED = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder = nn.LSTM(2, 6, batch_first=True)
+        self.decoder = nn.LSTM(6, 6, batch_first=True)
+        self.out = nn.Linear(6, 2)
+
+    def forward(self, rows):
+        n = rows.shape[0]
+        _, (hidden, _) = self.encoder(rows.reshape(n, 4, 2))
+        code = hidden.reshape((n, 6))
+        {code}
+        made, _ = self.decoder(code)
+        return self.out(made).reshape(n, 8)
+"""
+SCRIPTS |= {
+    f"the code of a sequence {title}": _trained(_REPEATED.replace("{code}", f"code = {code}"), "F.mse_loss(net(rows), rows)", told=told)
+    for title, code, told in (
+        ("for each of its steps", "code.unsqueeze(1).repeat(1, 4, 1)", ()),
+        ("for each of its steps, in one row", "code.repeat(1, 4).view(n, 4, 6)", ()),
+        ("repeated, of which other samples get the rows", "code.repeat(4, 1).reshape((n, 4, 6))", ("DDP402",)),
+        ("several times one after another, which mixes samples", "torch.cat([code, code, code, code]).view(n, 4, 6)", ("DDP402",)),
+        ("and another, apart again by their number", "torch.cat([code, 2 * code])[:n].view(n, 1, 6).repeat(1, 4, 1)", ()),
+    )
+}

@@ -2694,3 +2694,41 @@ SCRIPTS |= {
     "two networks in DataParallel, loaded by one function, the first logged once the second is there": _loaded_by_a_helper("first", True),
     "a student and a teacher in DataParallel, loaded by one function": _loaded_by_a_helper("second", False),
 }
+
+_TRAINER = """
+import time
+
+class Trainer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Sequential(nn.Linear(8, 6), nn.BatchNorm1d(6), nn.Linear(6, 1), nn.Sigmoid())
+        self.criterion = nn.BCELoss()
+        if args.gpus > 1:
+            self.criterion = nn.DataParallel(self.criterion, list(range(args.gpus)))
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+    def fit(self, feed):
+        {kept}
+        for epoch in range(2):
+            for data, target in feed:
+                output = self.net(data).view(-1)
+                loss = self.criterion(output, target.float())
+                self.optimizer.zero_grad()
+                loss.backward()
+                self.optimizer.step()
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--gpus", type=int, default=1)
+args = parser.parse_args()
+trainer = Trainer()
+trainer.fit(DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True))
+"""
+SCRIPTS |= {
+    f"a module that trains what it holds, and keeps {kept}": Script(_TRAINER.replace("{kept}", line))
+    for kept, line in {
+        "nothing else": "pass",
+        "a file": 'self.log = open("log.txt", "w")',
+        "a time": "self.begun = time.time()",
+        "a list and a number": "self.losses, self.best = [], 0",
+    }.items()
+}

@@ -174,7 +174,7 @@ def _indexed(run: Interpreter, base: Value, index: Value, node: ast.Subscript, o
     places = x.literal == PLACES and (first or all(o.literal is None or o.literal == slice(None) for o in operands))
     if x.scale is None and x.shape is not None and x.shape.uniform and any(o.literal == PLACES or o.scale == "count" for o in operands):
         origins = origins.union(uniform.relied_on(base))
-    origins = without(origins, "order", "restores")
+    origins = without(origins, "order", "restores", *(["joined"] if operands[:1] == [_BLOCK] and axis == 0 else ()))
     found = rows.index(x, operands)
     if found == Result() and any(o.literal is UNKNOWN and o.shape is not None and o.shape.ndim == 1 for o in operands[:1]):
         found = Result(None, Shape(node))  # rows, of nobody knows how many dimensions, that a list of numbers picks

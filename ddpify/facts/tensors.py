@@ -224,6 +224,8 @@ def function(
         found = found._replace(scale="sample")
     if found.marks >= WHOLE and any(v.of_kind("parts") for v in (*args[1:], *_in_lists(run, args[1:]))):
         found = found._replace(marks=frozenset())  # as many as there are parts
+    elif found.marks >= WHOLE and _are_of_several(args[:1]) and not _are_of_several([*args[1:], *_in_lists(run, args[1:])]):
+        found = COUPLED
     elif _is_beside_whole_samples(name, found, args):
         origins = without(origins, "parts")
     made = name in _MAKES_PLACES and not _among_places(operands, named)
@@ -268,6 +270,11 @@ def _is_of_unknown_rows(found: Result, args: Iterable[Value]) -> bool:
     """Whether a loss is computed of what comes from a batch, of which it is not known whether it is rows of it."""
     given = [v for v in args if v.of_kind("batch")]
     return found.scale in ("mean", "sum", "weighted") and bool(given) and all(v.scale is None for v in given)
+
+
+def _are_of_several(values: Iterable[Value]) -> bool:
+    """Whether there are several batches of rows one after another: with one row for each sample, each would have rows of other samples."""
+    return any(v.of_kind("joined") for v in values)
 
 
 def _is_beside_whole_samples(name: str, found: Result, args: Iterable[Value]) -> bool:

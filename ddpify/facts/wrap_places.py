@@ -9,7 +9,7 @@ from itertools import chain, islice, pairwise
 from ddpify.facts import library, pickled
 from ddpify.facts.collect import Facts, TrainedModel, first_order, is_read, made_instead, training_calls
 from ddpify.facts.library import effects
-from ddpify.facts.model import NOTHING, Call, Func, Lit, Method, New, Obj, Part, Store, Value, outermost
+from ddpify.facts.model import NOTHING, Call, Func, Lit, Method, New, Obj, Part, Store, Tup, Value, outermost
 from ddpify.facts.one_branch import is_there
 from ddpify.facts.runs import Run, run, run_by
 from ddpify.facts.tree import Tree, arguments, inside, own_nodes, own_statements, same, structure, walk
@@ -206,7 +206,8 @@ def writes(facts: Facts, model: TrainedModel, before: int, loads: bool, around: 
             written = makes or _writes_to(facts, model, event, around_model, loads)
         else:
             settings = _are_settings(event.receiver)
-            written = bool(run.unwrap(event.receiver) & model.objs) or (not settings and _of(facts, model, event.receiver))
+            into = bool(run.unwrap(event.receiver) & model.objs) or (not settings and _of(facts, model, event.receiver))
+            written = into and not _has_no_weights(event.value)
         if written:
             yield event.order, event.node, event.stack
     if after is not None:
@@ -239,6 +240,13 @@ def _are_settings(value: Value) -> bool:
     return bool(value.objs) and all(getattr(o, "path", "") == "argparse.Namespace" for o in value.objs)
 
 
+def _has_no_weights(value: Value) -> bool:
+    """Whether a value is a number, a text, a time, a file or a list, which no parameter of a module becomes by being stored in it."""
+    plain = all(isinstance(o, (Lit, Tup)) or (isinstance(o, New) and o.cls is None and o.path in _NO_WEIGHTS) for o in value.objs)
+    return plain and (bool(value.objs) or bool(value.of_kind("time")))
+
+
+_NO_WEIGHTS = ("open", "list", "dict", "set", "str", "collections.deque")
 _ONLY_READ = ("print", "torch.save", "torch.optim", "len", "isinstance", "sum", "copy.", *effects.PASSIVE)
 _UTILITIES = tuple(f"torch.nn.utils.{name}" for name in ("parametriz", "weight_norm", "spectral_norm", "prune."))
 

@@ -62,6 +62,12 @@ def squeeze(use: Use, x: Argument, shape: Shape) -> Result:
     return Result(x.scale, Shape(UNKNOWN, 0, shape.axis, shape.sure))
 
 
+def at_least_one(use: Use) -> Result:
+    """`atleast_1d(x)`: rows as they are; of several tensors, it makes a tuple."""
+    x = use.get(0, "input")
+    return Result(x.scale, x.shape) if len(use.args) == 1 and x.scale in ROWS else NO_CLAIM
+
+
 def unsqueeze(use: Use) -> Result:
     """With one more dimension, of one entry."""
     x, dim = use.get(0, "input"), use.get(1, "dim", "axis").literal

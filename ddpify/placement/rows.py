@@ -175,6 +175,7 @@ NAMES: dict[str, Rule] = {
     "cdist": transfer.cdist,
     # moving entries
     **dict.fromkeys(("squeeze", "squeeze_"), reshaping.squeeze),
+    "atleast_1d": reshaping.at_least_one,
     **dict.fromkeys(("unsqueeze", "expand_dims"), reshaping.unsqueeze),
     **dict.fromkeys(("transpose", "swapaxes", "swapdims"), reshaping.transposed),
     **dict.fromkeys(("movedim", "moveaxis"), reshaping.moved),

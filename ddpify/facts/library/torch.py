@@ -130,7 +130,7 @@ def in_parts(use: Use, rows_: Value) -> Value | None:
     if rows_.scale != "sample" or rows_.objs or not rows_.of_kind("batch") or listed or (along.objs and not flow.is_index(along, 0)):
         return None
     if rows_.of_kind("joined") and _as_joined(use, rows_, lengths):
-        return Value(frozenset(), rows_.origins, "sample", (rows_.shape or Shape(use.node))._replace(several=True))
+        return Value(frozenset(), without(rows_.origins, "joined"), "sample", (rows_.shape or Shape(use.node))._replace(several=True))
     parts = use.instance(PARTS)
     use.run.memory[parts, "[]"] = Value(frozenset(), rows_.origins | {Origin("part", use.node)}, "sample")
     shared = use.name.endswith("chunk") or lengths.scale == "count" or tensors.is_batch_size(use.run, rows_, lengths)

@@ -6,7 +6,7 @@ What it does: where the number given to a training loader as its batch size also
 Why: left global, a comparison skips every batch and a shape does not fit.
 Safety: safe; a NOTE where the default of an option is no multiple of the ranks, REVIEW where the script itself trains on batches of one
     sample, or a library makes something of the batch size in a way that is not known; MANUAL where a number is only equal to the batch
-    size, or one read serves training and evaluation and cannot be separated.
+    size, one read serves training and evaluation and cannot be separated, or a row is read by a number that a rank may not have.
 References: https://docs.pytorch.org/docs/stable/notes/ddp.html
 """
 
@@ -24,6 +24,7 @@ from ddpify.facts.model import NOTHING, Lit, New, Part, Value
 from ddpify.facts.tree import last_name, names_in, own_nodes, walk
 from ddpify.rules.base import DIVIDED_BATCHES, Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
+from ddpify.rules.data import numbered_rows, single_samples
 from ddpify.rules.data.batch_shapes import FROM_BATCH, SHAPES, lists, refilled, shapes, shaping, trained_rows
 from ddpify.rules.data.sizes import CODE, Sizes, divide, divide_inside, is_size, names_reading, sizes_of
 from ddpify.rules.process import cuda_visible_devices
@@ -101,6 +102,8 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     yield from _indivisible(context)
     yield from _of_loaders(context)
     yield from trained_rows(context, sizes)
+    yield from numbered_rows.findings(context, sizes)
+    yield from single_samples.kept(context, sizes)
     if sizes.numbers or sizes.computations:
         yield from shapes(context, sizes)
         yield from refilled(context, sizes)

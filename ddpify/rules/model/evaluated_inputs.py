@@ -26,13 +26,15 @@ def moved(context: Context) -> Iterator[Change | Finding]:
             wrapped = _through_dataparallel(context, node)
             if node in context.training or not run.calls(node) or not wrapped:
                 continue
+            always = wrapped == run.value(node.func).instances()
+            if not always and all(map(run.has_no_parameters, run.unwrap(run.value(node.func)))):
+                continue  # as a loss: on one device, it gets what it gets there
             for given in (*node.args, *(k.value for k in node.keywords)):
                 if not isinstance(given, ast.Name) or not _is_unmoved_batch(context, given):
                     continue
                 if not context.facts.is_edited(node):
                     yield context.manual(CODE, given, _WHY, f"{given.id}.to(device)")
                     continue
-                always = wrapped == run.value(node.func).instances()
                 device, needs = context.device_at(node) if always else (f"next({ast.unparse(node.func)}.parameters()).device", ())
                 edit = Replace(given, f"{{0}}.to({device})", (given,))
                 yield Change(CODE, _WHY, tree.shown, given, (edit,), needs=needs)
