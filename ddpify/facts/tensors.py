@@ -135,7 +135,7 @@ def _value(found: Result, node: ast.AST, origins: frozenset[Origin]) -> Value:
     if found.marks >= WHOLE:
         origins = without(origins, "parts")
     elif found.marks >= APART:
-        origins = without(origins, "steps")
+        origins = without(origins, "steps", "joined")
     elif found.marks:
         origins |= {Origin(m, node) for m in found.marks}
     if found.parts:
