@@ -1222,6 +1222,10 @@ SCRIPTS |= {
     f"a last batch of two samples, squeezed {where}, {of}": Script(
         _SQUEEZED.replace("INSIDE", inside).replace("OUTSIDE", outside).replace("READ", read), same=("right",)
     )
-    for where, inside, outside in (("inside the model", ".squeeze()", ""), ("after the model", "", ".squeeze()"))
+    for where, inside, outside in (
+        ("inside the model", ".squeeze()", ""),
+        ("after the model", "", ".squeeze()"),
+        ("after a view", ".view(-1, 1).squeeze()", ""),
+    )
     for of, read in (("of tensors", "x[i]"), ("of arrays that a file may hold", "np.asarray(x[i].tolist(), dtype=np.float32)"))
 }

@@ -1882,3 +1882,25 @@ SCRIPTS["rows repeated one after another, taken for a sample's own"] = Script(
     + PLAIN,
     told=("DDP402",),
 )
+_OWN_SIZE = """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.last = nn.Linear(WIDTH, 2)
+
+        def forward(self, rows):
+            size = rows.size(0)
+            FIRST
+            near = near.unsqueeze(-1)
+            near = near.view(near.size(0), -1)
+            return self.last(near).view(3, size, 2).mean(0)
+
+    net = Net()
+"""
+SCRIPTS |= {
+    f"rows of several steps, viewed by their own number: {title}": Script(_OWN_SIZE.replace("FIRST", first).replace("WIDTH", width) + PLAIN)
+    for title, first, width in (
+        ("repeated", "near = rows.repeat(3, 1)", "8"),
+        ("steps", "near = rows[:, :6].reshape(size, 3, 2).transpose(0, 1).reshape(-1, 2)", "2"),
+    )
+}

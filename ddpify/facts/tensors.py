@@ -11,7 +11,7 @@ from ddpify.facts.model import NOTHING, Lit, New, Obj, Tup, Value, join
 from ddpify.facts.operands import argument, drawn_inside, entries, given, is_open
 from ddpify.facts.origins import Origin, of_kind, only, ungraded, without
 from ddpify.placement import rows
-from ddpify.placement.shape import COUPLED, NO_CLAIM, PLACES, ROWS, SEVERAL, UNKNOWN, Argument, Base, Result, Scale, Shape
+from ddpify.placement.shape import COUPLED, NO_CLAIM, OWN, PLACES, ROWS, SEVERAL, UNKNOWN, Argument, Base, Result, Scale, Shape
 from ddpify.placement.transfer import APART, JOINED, WHOLE, Rule
 
 if TYPE_CHECKING:
@@ -340,6 +340,8 @@ def _size(run: Interpreter, rows: Value, size: Value, operand: Argument) -> Argu
         listed = only.items if isinstance(only, Tup) else entries(run, only) if isinstance(only, New) else ()
         sizes = [_size(run, rows, v, o) for v, o in zip(listed, operand.items, strict=True)]
         return operand._replace(items=tuple(sizes))
+    if size.scale == "count" and rows.shape is not None and rows.shape.by_step and (size.of_kind("joined") or size.of_kind("steps")):
+        return Argument("count", literal=OWN)
     if size.scale == "count" and not size.of_kind("divided") <= rows.of_kind("divided") and not any(map(rows.of_kind, ("parts", "joined"))):
         return Argument("other")  # rows of several samples, which on other ranks are others
     if size.scale == "count" and size.of_kind("multiple") and size.shape is None and (rows.shape is None or rows.shape.axis < 2):

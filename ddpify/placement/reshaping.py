@@ -5,7 +5,21 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 
-from ddpify.placement.shape import COUPLED, MISSING, NO_CLAIM, ROWS, SEVERAL, UNKNOWN, Argument, Result, Shape, Use, broadcast, shape_of
+from ddpify.placement.shape import (
+    COUPLED,
+    MISSING,
+    NO_CLAIM,
+    OWN,
+    ROWS,
+    SEVERAL,
+    UNKNOWN,
+    Argument,
+    Result,
+    Shape,
+    Use,
+    broadcast,
+    shape_of,
+)
 from ddpify.placement.transfer import APART, JOINED, PARTS, REORDERED, STEPS, WHOLE, Rule, of_constants, together
 
 
@@ -238,6 +252,8 @@ def reshaped(use: Use) -> Result:
     said = tuple(s.literal if type(s.literal) is int and s.literal > 0 else UNKNOWN for s in sizes)
     new = Shape(None, len(sizes), 0, shape.sure, len(sizes) > 1 and sizes[-1].literal == 1, sizes=said)
     if shape.by_step and shape.axis == 0:
+        if sizes[0].literal == OWN and _counts(sizes) == [0]:
+            return Result(x.scale, new._replace(by_step=True))
         cut = not _counts(sizes) and _rest(sizes) == [0] and shape.ndim is not None and len(sizes) <= shape.ndim
         return Result(x.scale, new._replace(by_step=True), PARTS) if cut else _steps_apart(x, sizes, new)
     first = shape.axis == 0 or (shape.axis == 1 and shape.front)

@@ -17,6 +17,7 @@ PLACES: Final = "places"  # the literal of `arange(len(x))`: where each row stan
 NUMBERS: Final = "numbers"  # the literal of rows that are no mask, as far as is known: as an index, they may name any sample
 LATER: Final = "later"  # the literal of `range(1, x.ndim)`: some dimensions, of which the first is none
 SEVERAL: Final = "several"  # the literal of a size that is the number of samples several times
+OWN: Final = "own rows"  # the literal of how many rows there are of several steps, as a size that these are viewed by
 CHOSEN: Final = "rows"  # the literal of how many rows a rank has of those that were chosen
 UNKNOWN: Final = object()  # a literal that is not known
 Bound: TypeAlias = "tuple[Hashable, int]"  # what counts dimensions, and how many it has at least

@@ -48,7 +48,7 @@ def _squeezed(context: Context, node: ast.Call) -> ast.expr | None:
 def _by_dims(value: Value, sizes: Sizes) -> str:
     """The call that squeezes rows: the dimensions behind the samples', the last first, or all of them, if one entry is left."""
     shape = value.shape
-    if not is_rows(value) or shape is None or shape.several is not False:
+    if not is_rows(value, several=True) or shape is None or shape.several is not False:
         return ""
     if shape.ndim is None:
         return "torch.atleast_1d({0}.squeeze())" if shape.single else ""
