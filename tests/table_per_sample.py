@@ -770,3 +770,31 @@ SCRIPTS |= {
         "list", "texts, kinds = zip(*batch)", "torch.tensor([numbered(text) for text in texts[::-1]])", told=("DDP402",)
     ),
 }
+
+# --- lists of what is of several samples ---------------------------------------------------------------------------------
+_OF_SEVERAL = """
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.3)
+    loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+    for epoch in range(2):
+        for rows, labels in loader:
+            MADE
+            loss = F.cross_entropy(model(rows), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+SCRIPTS |= {
+    f"rows made of lists of what is of several samples: {title}": Script(
+        _OF_SEVERAL.replace("MADE", made.replace("\n", "\n            ")), told=("DDP402",)
+    )
+    for title, made in {
+        "running totals": "total, listed = [0.0] * 8, []\nfor row in rows.tolist():\n    total = [a + b for a, b in zip(total, row)]\n"
+        "    listed.append(list(total))\nrows = torch.tensor(listed).to(x)",
+        "a function that knows the average": "middle = rows.mean(0)\nrows = torch.stack(list(map(lambda row: row - middle, rows)))",
+        "a function that knows the largest": "top = max(row[0] for row in rows.tolist())\n"
+        "rows = torch.tensor(list(map(lambda row: [v / (abs(top) + 1) for v in row], rows.tolist()))).to(x)",
+        "each beside the first": "listed = rows.tolist()\npairs = [[row, listed[0]] for row in listed]\n"
+        "rows = torch.tensor([[a - b for a, b in zip(*pair)] for pair in pairs]).to(x)",
+    }.items()
+}

@@ -119,11 +119,13 @@ def mapped(use: Use) -> Value:
     run, obj = use.run, use.instance("list")
     function, *values = use.args or [NOTHING]
     item = run.memory[obj, "[]"] = run.invoke(use.event, function, [run.element(v, use.node) for v in values], {})
-    if values and not run.knows_batch(function) and all(run.per_sample(v, numbered=False) for v in values):
-        of_batch = only(mixed(values, {}).origins, "batch")
-        shown_as_table(run, obj, item)
-        return Value(frozenset((obj,)), item.origins | of_batch, "sample", Shape(obj, sure=False))
-    return just(obj)
+    if not values or not all(run.per_sample(v, numbered=False) for v in values):
+        return just(obj)
+    origins = item.origins | only(mixed(values, {}).origins, "batch")
+    if run.knows_batch(function):
+        return Value(frozenset((obj,)), origins, "other")
+    shown_as_table(run, obj, item)
+    return Value(frozenset((obj,)), origins, "sample", Shape(obj, sure=False))
 
 
 def reduced(use: Use) -> Value:
@@ -180,7 +182,8 @@ def passed_on(use: Use, path: str = "", values: Value | None = None) -> Value:
     """`tqdm(values)`, `iter(values)`: what gives the elements of its argument."""
     obj, values = use.instance(path), use.argument(0, "iterable") if values is None else values
     use.run.memory[obj, "iterable"] = values
-    return Value(frozenset((obj,)), frozenset() if values.objs else values.origins)
+    kept = only(values.origins, "batch") if path == "list" else frozenset()
+    return Value(frozenset((obj,)), kept if values.objs else values.origins)
 
 
 def in_order(use: Use) -> Value:
