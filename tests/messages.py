@@ -818,6 +818,14 @@ def run(trains):
 """
 
 DATA = {
+    "a row that no half of a batch has": piece(
+        "data",
+        "loader = DataLoader(train_set, batch_size=32, shuffle=True)\n"
+        "for x, y in loader:\n    print([int(y[i]) for i in range(20)])\n    break\n",
+    ),
+    "a row that an eighth of a batch has not": piece(
+        "batches", "for x, y in loader:\n    update(x, y)\n    print([int(y[i]) for i in range(9)])\n"
+    ),
     "three chosen devices, of which two can share a batch": whole(
         'import os\n\nos.environ["CUDA_VISIBLE_DEVICES"] = "0,1,2"\n' + HEAD + SET_UP + LOOP
     ),
@@ -1807,6 +1815,7 @@ EXAMPLES: dict[str, Shown] = {**PRECISION, **PROCESSES, **COMMENTS, **DATA, **OU
 
 # the scripts of the tables that show further messages
 FROM_TABLES = (
+    "a last batch of two samples, squeezed after the model, of tensors",
     "targets kept for each sample, chosen by numbers that torch counts",
     "a first batch that is drawn before a split and the loop",
     "sequences that are unpacked in a network, and added up",

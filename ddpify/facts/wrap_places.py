@@ -207,7 +207,7 @@ def writes(facts: Facts, model: TrainedModel, before: int, loads: bool, around: 
         else:
             settings = _are_settings(event.receiver)
             into = bool(run.unwrap(event.receiver) & model.objs) or (not settings and _of(facts, model, event.receiver))
-            written = into and not _has_no_weights(event.value)
+            written = into and not (_has_no_weights(event.value) and getattr(event.node, "attr", "") != "requires_grad")
         if written:
             yield event.order, event.node, event.stack
     if after is not None:
@@ -241,9 +241,16 @@ def _are_settings(value: Value) -> bool:
 
 
 def _has_no_weights(value: Value) -> bool:
-    """Whether a value is a number, a text, a time, a file or a list, which no parameter of a module becomes by being stored in it."""
-    plain = all(isinstance(o, (Lit, Tup)) or (isinstance(o, New) and o.cls is None and o.path in _NO_WEIGHTS) for o in value.objs)
-    return plain and (bool(value.objs) or bool(value.of_kind("time")))
+    """Whether a value is a number, a text, a time, a file or a list, by which no parameter of a module comes or goes.
+
+    None is no such value: it takes a layer's place.
+    """
+    known = (_is_number(o) or (isinstance(o, New) and o.cls is None and o.path in _NO_WEIGHTS) for o in value.objs)
+    return all(known) and (bool(value.objs) or bool(value.of_kind("time")))
+
+
+def _is_number(obj: Obj) -> bool:
+    return isinstance(obj, Tup) or (isinstance(obj, Lit) and obj.value is not None)
 
 
 _NO_WEIGHTS = ("open", "list", "dict", "set", "str", "collections.deque")

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from ddpify.facts.model import Lit
 from ddpify.facts.tree import Tree
 from ddpify.placement.values import is_rows
-from ddpify.rules.base import Finding
+from ddpify.rules.base import Finding, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.data.sizes import CODE, Sizes
 
-_RANKS = 8  # as many as one machine has as a rule
+_FEW, _MANY = 2, 8  # ranks: as many as there are at least, and as one machine has as a rule
 _ROWS = 4  # that each rank has of a batch whose size nobody knows
 _WHY = "every rank has only its part of a batch, which may not have the row of this number"
+_OF_MANY = "with more ranks, a part of a batch has no row of this number"
 _FIX = "read no more rows than there are: for i in range(min(n, len(batch)))"
 
 
@@ -22,7 +23,7 @@ def findings(context: Context, sizes: Sizes) -> Iterator[Finding]:
     """What reads a row that a rank may not have."""
     run = context.facts.after
     written = [o.value for o in sizes.numbers if isinstance(o, Lit) and type(o.value) is int]
-    least = max(min(written) // _RANKS, 1) if written else _ROWS
+    few, many = (max(min(written) // ranks, 1) if written else None for ranks in (_FEW, _MANY))
     for tree in context.facts.trees.values():
         for node in tree.of(ast.Subscript):
             rows = run.value(node.value)
@@ -30,8 +31,10 @@ def findings(context: Context, sizes: Sizes) -> Iterator[Finding]:
             if isinstance(node.ctx, ast.Load) and tensor and is_rows(rows) and context.from_sharded_data(rows):
                 index = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
                 number = _largest(context, tree, index)
-                if number is not None and number >= least:
+                if number is not None and few is not None and number >= few:
                     yield context.manual(CODE, node, _WHY, _FIX)
+                elif number is not None and number >= (many or _ROWS):
+                    yield context.manual(CODE, node, _OF_MANY, level=Safety.NOTE)
 
 
 def _largest(context: Context, tree: Tree, index: ast.expr) -> int | None:
