@@ -1487,6 +1487,29 @@ SCRIPTS["several views of each sample in what a function of Python makes a list,
     _VIEWS.replace("{turn}", "").replace("{views}", "return list((x[i], x[i].flip(0), 0.5 * x[i])), 0"), rows=40, told=("DDP402",)
 )
 
+_BODY = "return self.last(torch.tanh(self.body(torch.cat(views))))"
+_IN_CHUNKS = (
+    _VIEWS.replace("{turn}", "")
+    .replace("{views}", "return [x[i], x[i].flip(0), 0.5 * x[i]], 0")
+    .replace(_BODY, f"{_BODY}.chunk(len(views))")
+    .replace("            middle = 0.9 * middle + 0.1 * targets.mean(0, keepdim=True)\n", "")
+)
+SCRIPTS |= {
+    "several views of each sample, which a network gives back in chunks": Script(
+        _IN_CHUNKS.replace("guessed.log_softmax(-1).chunk(3)", "guessed")
+        .replace("((targets - middle) / 0.5).softmax(-1).chunk(2)", "targets")
+        .replace("(w * g).sum(-1)", "(F.softmax(w, -1) * F.log_softmax(g, -1)).sum(-1)"),
+        rows=40,
+    ),
+    "several views of each sample, which a network gives back in chunks, each computed with in a list": Script(
+        _IN_CHUNKS.replace("guessed.log_softmax(-1).chunk(3)", "[g.log_softmax(-1) for g in guessed]").replace(
+            "((targets - middle) / 0.5).softmax(-1).chunk(2)", "[(t / 0.5).softmax(-1) for t in targets]"
+        ),
+        rows=40,
+        told=("DDP402",),
+    ),
+}
+
 _STEPS_IN_FRONT = """
 class Net(nn.Module):
     def __init__(self):
