@@ -18,7 +18,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from scipy.sparse import coo_array
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
 from transfer_samples import (
     EINOPS,
     ENTRIES,
@@ -261,6 +261,8 @@ def functions(name: str) -> list[Spelling]:
         return [Spelling(name, lambda x, *more: getattr(distribution("Normal", x, 1.0), name)(*more), by_row(name, {}), of_distribution)]
     if name in ("pack_padded_sequence", "pad_packed_sequence"):
         return [Spelling(name, packed_and_padded, claimed_of_packed, calls)]
+    if name == "pad_sequence":
+        return [Spelling(name, pad_sequence, by_row(name, {}), calls)]
     if name in LOSSES or name in rows._POOLS:
         return [Spelling(f"F.{name}", getattr(F, name, focal_loss), by_row(name, rows.FUNCTIONAL), calls)]
     homes = [

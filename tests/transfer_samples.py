@@ -437,6 +437,7 @@ SAMPLES: dict[str, list[Call]] = {
     **{f"max_unpool{n}d": [call(X, K, 2)] for n in (1, 2, 3)},
     "pack_padded_sequence": [call(X), call(X, True)],
     "pad_packed_sequence": [call(X), call(X, True)],
+    "pad_sequence": [call(X), call(X, True)],
     "count_nonzero": [call(X), call(X, D), call(X, dim=D)],
     "item": [call(Sum("mean", one=True)), call(Sum("sum", one=True))],
     "linspace": [call(0.0, 1.0, 5)],
