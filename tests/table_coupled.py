@@ -1487,6 +1487,84 @@ SCRIPTS["several views of each sample in what a function of Python makes a list,
     _VIEWS.replace("{turn}", "").replace("{views}", "return list((x[i], x[i].flip(0), 0.5 * x[i])), 0"), rows=40, told=("DDP402",)
 )
 
+_BODY = "return self.last(torch.tanh(self.body(torch.cat(views))))"
+_IN_CHUNKS = (
+    _VIEWS.replace("{turn}", "")
+    .replace("{views}", "return [x[i], x[i].flip(0), 0.5 * x[i]], 0")
+    .replace(_BODY, f"{_BODY}.chunk(len(views))")
+    .replace("            middle = 0.9 * middle + 0.1 * targets.mean(0, keepdim=True)\n", "")
+)
+SCRIPTS |= {
+    "several views of each sample, which a network gives back in chunks": Script(
+        _IN_CHUNKS.replace("guessed.log_softmax(-1).chunk(3)", "guessed")
+        .replace("((targets - middle) / 0.5).softmax(-1).chunk(2)", "targets")
+        .replace("(w * g).sum(-1)", "(F.softmax(w, -1) * F.log_softmax(g, -1)).sum(-1)"),
+        rows=40,
+    ),
+    "several views of each sample, which a network gives back in chunks, each computed with in a list": Script(
+        _IN_CHUNKS.replace("guessed.log_softmax(-1).chunk(3)", "[g.log_softmax(-1) for g in guessed]").replace(
+            "((targets - middle) / 0.5).softmax(-1).chunk(2)", "[(t / 0.5).softmax(-1) for t in targets]"
+        ),
+        rows=40,
+    ),
+    "several views of each sample, which a network gives back in fewer chunks": Script(
+        _IN_CHUNKS.replace("chunk(len(views))", "chunk(len(views) - 1)")
+        .replace("guessed.log_softmax(-1).chunk(3)", "[g.log_softmax(-1) for g in guessed]")
+        .replace("((targets - middle) / 0.5).softmax(-1).chunk(2)", "[(t / 0.5).softmax(-1) for t in targets]")
+        .replace("(w * g).sum(-1)", "(w[:8] * g[:8]).sum(-1)")
+        .replace("if i != j", "if i <= j"),
+        rows=40,
+        told=("DDP402",),
+    ),
+}
+_FAKE_DATA = """
+import torch
+
+
+class FakeData(torch.utils.data.Dataset):
+    def __init__(self, size, transform=None):
+        self.size, self.transform = size, transform
+
+    def __len__(self):
+        return self.size
+
+    def __getitem__(self, i):
+        row = torch.sin(torch.arange(8.0) * i)
+        return row if self.transform is None else self.transform(row), i % 2
+"""
+_BY_TRANSFORM = (
+    _VIEWS.split("    class Views")[0]
+    + """
+    from torchvision.datasets import FakeData
+
+
+    class Turned:
+        def __init__(self, number):
+            self.number = number
+
+        def __call__(self, row):
+            rows = [row, row.flip(0)]
+            {more}
+            return {rows}
+
+
+    class Net"""
+    + _VIEWS.split("class Net", 1)[1].replace("Views()", "FakeData(40, transform=Turned(1))")
+)
+
+
+def _by_transform(more: str, rows: str, told: tuple[str, ...] = ()) -> Script:
+    body = _BY_TRANSFORM.replace("{more}", more).replace("{rows}", rows)
+    return Script(body, rows=40, told=told, stand_ins={"torchvision/__init__.py": "", "torchvision/datasets.py": _FAKE_DATA})
+
+
+SCRIPTS |= {
+    "several views of each picture, which a transform makes": _by_transform("rows += [0.5 * row for _ in range(self.number)]", "rows"),
+    "several views of each picture, which a transform makes a list by a function of Python": _by_transform(
+        "rows += [0.5 * row for _ in range(self.number)]", "list(rows)", ("DDP402",)
+    ),
+}
+
 _STEPS_IN_FRONT = """
 class Net(nn.Module):
     def __init__(self):

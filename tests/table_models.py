@@ -3641,3 +3641,44 @@ SCRIPTS |= {
         _STEPS_FIRST.format(flat="length * n, size", apart="n, length, -1", rest=".mean(1)") + _TRAINS, told=("DDP402", "DDP404")
     ),
 }
+
+_SAVED_OR_NEW = """
+    import os
+
+    class Body(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers, self.norm = nn.Sequential(*[nn.Linear(8, 8) for _ in range(3)]), nn.LayerNorm(8)
+
+
+    class Net(nn.Module):
+        def __init__(self, body):
+            super().__init__()
+            self.layers, self.norm, self.head = body.layers, body.norm, nn.Linear(8, 2)
+
+        def forward(self, rows):
+            return self.head({rows})
+
+
+    torch.manual_seed(0)
+    if os.path.exists("body.pt"):
+        body = torch.load("body.pt", weights_only=False)
+    else:
+        body = Body()
+    net = Net(body)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+            loss = F.cross_entropy(net(rows), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+"""
+SCRIPTS |= {
+    "layers of a network that is read whole from a file, or made anew": Script(
+        _SAVED_OR_NEW.replace("{rows}", "self.norm(self.layers(rows))")
+    ),
+    "layers of a network that is read from a file, or made anew, on rows less their average": Script(
+        _SAVED_OR_NEW.replace("{rows}", "self.norm(self.layers(rows) - self.layers(rows).mean(0))"), told=("DDP402",)
+    ),
+}

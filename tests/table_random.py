@@ -1069,3 +1069,60 @@ SCRIPTS["a network that each of several runs makes only to store it"] = Script(
         print("run", run)
     """
 )
+
+_READY = """
+    import random
+
+    import numpy as np
+
+    torch.manual_seed(0)
+    np.random.seed(0)
+
+
+    def prepared(bs):
+        rows = [(x[i], y[i]) for i in range(len(x))]
+        ORDER
+        out = []
+        for i in range(0, len(rows) - bs + 1, bs):
+            part = rows[i : i + bs]
+            out.append((torch.stack([r for r, _ in part]), torch.stack([k for _, k in part])))
+        return out
+
+
+    def train(lr):
+        batches = MADE
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=lr)
+        for step in range(12):
+            rows, kinds = DRAWN
+            loss = F.cross_entropy(net(rows), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+
+
+    train(0.1)
+"""
+_OF_A_LOADER = "DataLoader(TensorDataset(x, y), batch_size=8, drop_last=True)"
+_COLLECTED = f"[]\n        for pair in {_OF_A_LOADER}:\n            batches.append(pair)"
+_DRAWN = "batches[np.random.randint(0, len(batches))]"
+
+
+def _ready(made: str = "prepared(8)", drawn: str = _DRAWN, order: str = "pass", runs: str = "", told: tuple[str, ...] = ()) -> Script:
+    text = _READY.replace("MADE", made).replace("DRAWN", drawn).replace("ORDER", order)
+    return Script(text.replace("    train(0.1)", f"    train(0.1)\n{runs}"), told=told)
+
+
+SCRIPTS |= {
+    "batches that are ready before training, of which each step draws one": _ready(),
+    "batches that are ready before training, of which each step draws one by torch": _ready(
+        drawn="batches[torch.randint(0, len(batches), (1,)).item()]"
+    ),
+    "batches of shuffled rows that are ready before training, of which each step draws one": _ready(order="np.random.shuffle(rows)"),
+    "batches of rows that are shuffled for each of two runs, of which each step draws one": _ready(
+        order="np.random.shuffle(rows)", runs="    train(0.05)\n"
+    ),
+    "the list of a loader's batches, of which each step draws one": _ready(f"list({_OF_A_LOADER})"),
+    "a loader's batches that were put into a list, of which each step draws one": _ready(_COLLECTED),
+    "batches that are ready before training, of which each step chooses one": _ready(drawn="random.choice(batches)", told=("DDP402",)),
+}

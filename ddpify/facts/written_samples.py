@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 _LISTS = (ast.List, ast.Tuple, ast.ListComp)
 _INNER = frozenset(("torch.utils.data.Subset", "torch.utils.data.ConcatDataset"))  # whose samples are those of others
+_PICTURES = "torchvision.datasets."  # whose samples are a picture, which the transform is given, and its label
+_PICTURE = ast.Tuple([ast.Constant(None), ast.Constant(None)])
+_VIEWS = "lightly.transforms."  # which give the views of a picture in a list
 _DEPTH = 4
 
 
@@ -24,7 +27,7 @@ class _Written:
 
     node: ast.expr
     owner: New
-    function: ast.FunctionDef
+    function: ast.FunctionDef | None
 
 
 def are_lists(run: Interpreter, batch: object) -> bool:
@@ -50,7 +53,11 @@ def _of_sets(run: Interpreter, data: Value) -> list[_Written]:
     for made in data.objs:
         if not isinstance(made, New):
             return []
-        inner = _of_sets(run, run.memory.get((made, "dataset"), NOTHING)) if made.path in _INNER else _given_by(run, made, "__getitem__")
+        if made.cls is None and made.path.startswith(_PICTURES):
+            inner = [_Written(_PICTURE, made, None)]
+        else:
+            held = run.memory.get((made, "dataset"), NOTHING)
+            inner = _of_sets(run, held) if made.path in _INNER else _given_by(run, made, "__getitem__")
         if not inner:
             return []
         out += inner
@@ -59,6 +66,8 @@ def _of_sets(run: Interpreter, data: Value) -> list[_Written]:
 
 def _given_by(run: Interpreter, owner: New, name: str, depth: int = _DEPTH) -> list[_Written]:
     """What a method of an object of the project gives back, wherever it does; empty where that is not written out."""
+    if owner.cls is None and owner.path.startswith(_VIEWS):
+        return [_Written(ast.List([]), owner, None)]
     method = run.find(owner.cls, name) if owner.cls is not None else None
     functions = method.functions() if method is not None else ()
     out = list[_Written]()
@@ -75,6 +84,10 @@ def _given_by(run: Interpreter, owner: New, name: str, depth: int = _DEPTH) -> l
 
 def _entry(run: Interpreter, sample: _Written, key: object) -> list[_Written]:
     """An entry of a sample, by its place in a tuple or its name in a dict."""
+    if sample.node is _PICTURE:
+        transforms = run.memory.get((sample.owner, "transform"), NOTHING).objs if key == 0 else ()
+        made = [_given_by(run, o, "__call__") if isinstance(o, New) else [] for o in transforms]
+        return [each for some in made for each in some] if all(made) else []
     entries: dict[object, ast.expr] = {}
     if isinstance(sample.node, ast.Tuple) and not any(isinstance(e, ast.Starred) for e in sample.node.elts):
         entries = dict(enumerate(sample.node.elts))
@@ -86,11 +99,13 @@ def _entry(run: Interpreter, sample: _Written, key: object) -> list[_Written]:
 
 def _resolved(run: Interpreter, written: _Written, depth: int) -> list[_Written]:
     """What a name was bound to, or the method of an object gives that the owner holds; anything else as it is."""
-    node, owner = written.node, written.owner
-    if isinstance(node, ast.Name) and depth:
-        bound = [n.value for n in scope_nodes(*written.function.body) if isinstance(n, ast.Assign) and _binds(n, node.id)]
-        stored = [n for n in names_stored(written.function) if n.id == node.id]
-        return _resolved(run, _Written(bound[-1], owner, written.function), depth - 1) if bound and len(stored) == len(bound) else []
+    node, owner, function = written.node, written.owner, written.function
+    if isinstance(node, ast.Name) and function is not None and depth:
+        inner = [*scope_nodes(*function.body)]
+        bound = [n.value for n in inner if isinstance(n, ast.Assign) and _binds(n, node.id)]
+        added = [n for n in inner if isinstance(n, ast.AugAssign) and isinstance(n.op, ast.Add)]  # what it is, it stays
+        stored = {n for n in names_stored(function) if n.id == node.id} - {n.target for n in added}
+        return _resolved(run, _Written(bound[-1], owner, function), depth - 1) if bound and len(stored) == len(bound) else []
     match node:
         case ast.Call(func=ast.Attribute(value=ast.Name("self"), attr=name)) if depth:
             held = run.memory.get((owner, name), NOTHING).objs

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from ddpify.facts import library, named, tensors
 from ddpify.facts.assumed import WHOLE_BATCHES
@@ -47,11 +47,18 @@ def attribute(run: Interpreter, base: Value, name: str) -> Value:
         return library.tensor_attribute(base, name) if found is None else found
     if base.scale in ROWS and name in tensors.TRANSPOSES:
         return tensors.attribute(run, base, name, run.access) or NOTHING
-    held = join([_attribute_of(run, obj, name, base) for obj in ordered(base.objs)])
+    held = join([_attribute_of(run, obj, name, base) for obj in _without_read(run, ordered(base.objs))])
     if name in tensors.TRANSPOSES and base.shape is not None and held.scale is None:  # a weight: it has as many dimensions
         held = Value(held.objs, held.origins, None, Shape(base.shape.base, base.shape.dims))
     picked = run.batch_sources and name not in ("device", "dtype") and any(isinstance(o, (New, Part)) for o in base.objs)
     return held | Value(frozenset(), run.of_batches(base)) if picked else held
+
+
+def _without_read(run: Interpreter, objs: Collection[Obj]) -> Collection[Obj]:
+    """Objects without those that were read from a file, where another one is a network: what was saved then is such a network."""
+    read = [o for o in objs if isinstance(o, New) and o.cls is None and o.path in library.UNPICKLES]
+    known = bool(read) and any(isinstance(o, New) and o.cls is not None and run.is_module(o) for o in objs)
+    return [o for o in objs if o not in read] if known else objs
 
 
 def opened(run: Interpreter, objs: Iterable[Obj]) -> Iterator[Obj]:

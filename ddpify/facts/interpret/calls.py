@@ -531,8 +531,8 @@ def _marked(run: Interpreter, value: Value, mark: frozenset[Origin], flow: Value
 
 
 def _holds_outputs(run: Interpreter, obj: New) -> bool:
-    """Whether an object holds what a forward computed: a collection, or an object of the project that is no module."""
-    return not run.is_module(obj) if obj.cls is not None else obj.path in library.COLLECTIONS | library.HOLDERS
+    """Whether an object holds what a forward computed: a collection, parts of rows, or an object of the project that is no module."""
+    return not run.is_module(obj) if obj.cls is not None else obj.path in library.COLLECTIONS | library.HOLDERS | {library.PARTS}
 
 
 def _part_of(item: Value, mark: frozenset[Origin], flow: Value) -> Value:

@@ -138,6 +138,7 @@ _ROWS: dict[str, tuple[str, ...] | Callable[[Construction], None]] = {
     "torch.utils.data.Subset": ("dataset",),
     "torch.utils.data.ConcatDataset": ("dataset",),
     "torch.utils.data.TensorDataset": Construction.keep_settings,
+    "torchvision.datasets": lambda new: new.keep("transform", new.keywords.get("transform", NOTHING)),
     paths.DISTRIBUTED_SAMPLER: lambda new: new.keep("shuffle", new.keywords.get("shuffle", just(Lit(True)))),
     "torch.optim.lr_scheduler": ("optimizer",),
     "torch.nn": _layer,

@@ -16,6 +16,7 @@ from ddpify.facts.library.paths import AUTOCASTS, COLLECTIONS, DATAPARALLEL, DDP
 from ddpify.facts.library.row import Rule, Use
 from ddpify.facts.model import NOTHING, Lit, New, Obj, Tup, Value, join, just
 from ddpify.facts.origins import Origin, without
+from ddpify.facts.tree import names_stored, scope_nodes
 from ddpify.placement import rows
 from ddpify.placement.shape import ROWS as SAMPLES
 from ddpify.placement.shape import Scale, Shape
@@ -110,7 +111,30 @@ def _as_joined(use: Use, rows_: Value, lengths: Value) -> bool:
         return False
     if not use.name.endswith("chunk"):
         return lengths.scale == "count" and not any(map(lengths.of_kind, ("fraction", "divided", "offset", "multiple")))
-    return len(lengths.objs) == 1 and all(_chunks(use, join_) == lengths.objs for join_ in rows_.of_kind("joined"))
+    joined = rows_.of_kind("joined")
+    return (len(lengths.objs) == 1 and all(_chunks(use, join_) == lengths.objs for join_ in joined)) or _counts(use, joined)
+
+
+def _counts(use: Use, joined: frozenset[object]) -> bool:
+    """Whether there are as many chunks as a list has tensors, all of which were put one after another: `cat(views).chunk(len(views))`."""
+    function = use.run.frame.node
+    if not isinstance(use.node, ast.Call) or not isinstance(function, ast.FunctionDef):
+        return False
+    given = use.node.args[use.run.trace.values.get(use.node.func, NOTHING).paths() == {"torch.chunk"} :]
+    number: ast.AST | None = given[0] if given else None
+    stored = list(names_stored(function))
+    if isinstance(number, ast.Name):
+        targets = [n for n in stored if n.id == number.id]
+        bound = [n.value for n in scope_nodes(*function.body) if isinstance(n, ast.Assign) and n.targets == targets]
+        number = bound[0] if bound else None
+    match number:
+        case ast.Call(func=ast.Name(), args=[ast.Name(listed)], keywords=[]):
+            of_list = use.run.trace.values.get(number.func, NOTHING).paths() == {"len"}
+            ends = [n.lineno for n in stored if n.id == listed]
+            joins = [n for n in joined if isinstance(n, ast.Call) and n.args and isinstance(n.args[0], ast.Name) and n.args[0].id == listed]
+            inside = set(scope_nodes(*function.body))
+            return of_list and len(joins) == len(joined) and all(n in inside and max(ends, default=0) < n.lineno for n in (number, *joins))
+    return False
 
 
 def _chunks(use: Use, joined: object) -> frozenset[Obj]:

@@ -18,7 +18,7 @@ from ddpify.facts import batch_source, library, operands
 from ddpify.facts.assumed import GATHERS, GIVEN, GRADED, IN_PARTS, SHARE
 from ddpify.facts.model import NOTHING, Call, Decision, Func, Lit, New, Value, join
 from ddpify.facts.origins import Origin
-from ddpify.facts.tree import Tree, arguments, is_generator, last_name, own_nodes, same, walk
+from ddpify.facts.tree import Tree, arguments, inside, is_generator, last_name, own_nodes, same, walk
 from ddpify.facts.weight_writes import drawn
 from ddpify.placement.values import is_rows
 from ddpify.rules.base import Change, Example, Finding, Proof
@@ -139,15 +139,28 @@ def _steering(context: Context) -> Iterator[Value]:
     yield from _of_loaders(context)
     yield from _of_epochs(context)
     yield from _of_lengths(context)
-    for part in context.tree.of(ast.Subscript):  # which loader the next batch is taken from, which model it trains
+    for part in context.tree.of(ast.Subscript):  # which loader the next batch is taken from, which model it trains, which batch it is
         if isinstance(part.ctx, ast.Load) and run.value(part.slice).of_kind("drawn"):
             instances = run.value(part).instances()
-            if any(run.is_loader(o) or (o, "iterable") in run.memory or run.interpreter.is_module(o) for o in instances):
+            chosen = any(run.is_loader(o) or (o, "iterable") in run.memory or run.interpreter.is_module(o) for o in instances)
+            if chosen or _is_ready(context, part):
                 yield run.value(part.slice)
     for write in context.weight_writes:
         shared = any(map(context.broadcasts, context.facts.tree_of(write.node).ancestors(write.node)))
         yield Value(frozenset(), frozenset((Origin("drawn", write.node),))) if write.draws and not shared else drawn(run, write)
     yield from (_drawn(call) for call in run.trace.calls if _orders(context, call))  # of the data, whoever reads it
+
+
+def _is_ready(context: Context, part: ast.Subscript) -> bool:
+    """Whether an entry of a list is a batch, of which each rank keeps its rows from before the steps that take one."""
+    run = context.facts.after
+    loops = {(t.batch or t.backward.loops[-1]).node for t in context.facts.loops if t.batch is not None or t.backward.loops}
+    steps = frozenset[ast.AST]().union(*map(inside, loops))
+    lists = {o for o in run.value(part.value).instances() if o.path == "list" and steps.isdisjoint((o.node, *o.stack))}
+    puts = [c for c in run.trace.calls if c.method in _PUTS and lists & c.receiver.objs] if lists else []
+    lists -= {o for c in puts if any(up.node in loops for up in c.loops) for o in c.receiver.instances()}
+    entries = library.with_entries(run.interpreter.element(Value(frozenset((o,)))) for o in lists)
+    return any(v.of_kind("whole") or not v.batches().isdisjoint(context.facts.feeding) for v in entries)
 
 
 def _of_epochs(context: Context) -> Iterator[Value]:
@@ -330,6 +343,7 @@ def _shared_after(context: Context, tree: Tree, node: ast.Call) -> bool:
     )
 
 
+_PUTS = frozenset(("append", "insert", "extend"))
 _SETTINGS = ("lr", "momentum", "weight_decay", "betas")
 
 
