@@ -438,7 +438,6 @@ SAMPLES: dict[str, list[Call]] = {
     "pad_sequence": [call(X), call(X, True), call(X, False)],
     "pack_padded_sequence": [call(X), call(X, True)],
     "pad_packed_sequence": [call(X), call(X, True)],
-    "pad_sequence": [call(X), call(X, True)],
     "count_nonzero": [call(X), call(X, D), call(X, dim=D)],
     "item": [call(Sum("mean", one=True)), call(Sum("sum", one=True))],
     "linspace": [call(0.0, 1.0, 5)],
