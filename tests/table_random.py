@@ -1069,3 +1069,38 @@ SCRIPTS["a network that each of several runs makes only to store it"] = Script(
         print("run", run)
     """
 )
+SCRIPTS["a seed that the module draws, for the split that the main function makes"] = Script(
+    """
+    import random
+
+    import numpy as np
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seed", type=int)
+    args = parser.parse_args([])
+    if args.seed is None:
+        args.seed = random.randint(1, 10000)
+    np.random.seed(args.seed)
+
+
+    def main():
+        order = np.arange(40)
+        np.random.shuffle(order)
+        held = order[36:].tolist()
+        net = nn.Linear(8, 2)
+        nn.init.zeros_(net.weight)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            for rows, kinds in DataLoader(torch.utils.data.Subset(TensorDataset(x, y), order[:36].tolist()), batch_size=6):
+                loss = F.cross_entropy(net(rows), kinds)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        print("held", held)
+
+
+    if __name__ == "__main__":
+        main()
+    """,
+    same=("held",),
+)
