@@ -1104,3 +1104,29 @@ SCRIPTS["a seed that the module draws, for the split that the main function make
     """,
     same=("held",),
 )
+SCRIPTS["rows of a table that each of several trainings draws"] = Script(
+    """
+    import random
+
+    import numpy as np
+    import pandas as pd
+
+    np.random.seed(0)
+    random.seed(0)
+    table = pd.DataFrame({"row": list(range(40)), "kind": [0, 1] * 20})
+    for fold in range(3):
+        drawn = table[table["row"] % 4 != fold].reset_index(drop=True).sample(24)
+        part = torch.utils.data.Subset(TensorDataset(x, y), [int(row) for row in drawn["row"].values])
+        net = nn.Linear(8, 2)
+        nn.init.zeros_(net.weight)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            for rows, kinds in DataLoader(part, batch_size=6):
+                loss = F.cross_entropy(net(rows), kinds)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        print("drawn", sorted(drawn["row"].tolist()))
+    """,
+    same=("drawn",),
+)

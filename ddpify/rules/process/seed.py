@@ -224,7 +224,7 @@ def _orders(context: Context) -> list[Call]:
 
 def _drawn_from(call: Call) -> Iterator[str]:
     """The generators that the call of a library's function or method draws from."""
-    yield from draws.of_method(call)
+    yield from library.drawn_by(call)
     for path in sorted(call.func.paths()):
         root = path.partition(".")[0]
         in_order = "make_" not in path and "shuffle" not in call.keywords
