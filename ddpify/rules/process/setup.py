@@ -130,7 +130,7 @@ def _has(context: Context, line: str) -> bool:
 def _module_imports(needs: set[str], pieces: dict[str, str]) -> tuple[str, ...]:
     """The imports that the functions of the runtime block need in a module of their own."""
     forks = (_imported(*need.split(":")[1:3]) for need in sorted(needs) if need.startswith(("fork:", "draws:")))
-    return (*_MODULE, *forks, *dict.fromkeys(i for piece in pieces for i in HELPERS[piece].imports))
+    return tuple(dict.fromkeys((*_MODULE, *forks, *(i for piece in pieces for i in HELPERS[piece].imports))))
 
 
 def _block(context: Context, comment: str, functions: list[str], with_device: bool) -> str:
