@@ -623,6 +623,10 @@ PROCESSES = {
         "start", 'torch.set_default_device("cuda" if torch.cuda.is_available() else "cpu")\n'
     ),
     "devices chosen by default": piece("start", 'os.environ.setdefault("CUDA_VISIBLE_DEVICES", args.gpu)\n'),
+    "devices chosen by a call, and counted": piece(
+        "start",
+        'os.environ["CUDA_VISIBLE_DEVICES"] = input()\nnumber = len(os.environ["CUDA_VISIBLE_DEVICES"].split(","))\n',
+    ),
     "to spawn: a list of one GPU": whole(
         HEAD.replace("import os", "import argparse\nimport os")
         + 'parser = argparse.ArgumentParser()\nparser.add_argument("--gpus", default="0")\nargs = parser.parse_args()\n'

@@ -1157,3 +1157,28 @@ SCRIPTS["a meter keeps its totals under names of its class alone"] = Script(
     """,
     same=("average",),
 )
+SCRIPTS["averages of a loop that trains and evaluates, over the lengths of its data sets"] = Script(
+    """
+    sets = {"train": TensorDataset(x[:39], y[:39]), "held": TensorDataset(x[:20], y[:20])}
+    feeds = {name: DataLoader(sets[name], batch_size=6, shuffle=name == "train") for name in sets}
+    sizes = {name: len(sets[name]) for name in sets}
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for phase in ["train", "held"]:
+            net.train(phase == "train")
+            counted = 0
+            for rows, kinds in feeds[phase]:
+                with torch.set_grad_enabled(phase == "train"):
+                    loss = F.cross_entropy(net(rows), kinds)
+                if phase == "train":
+                    sgd.zero_grad()
+                    loss.backward()
+                    sgd.step()
+                counted += torch.sum(kinds < 2)
+            print(phase, "part", round((counted.double() / sizes[phase]).item(), 6))
+            print(phase, "again", round((counted.double() / len(feeds[phase].dataset)).item(), 6))
+    """,
+    same=("train", "held"),
+    apart=("trajectory", "values"),
+)

@@ -446,3 +446,29 @@ SCRIPTS["devices that are chosen among the imports"] = Script(
     """,
     files={"nets.py": "from torch import nn\n\n\nclass Net(nn.Linear):\n    def __init__(self):\n        super().__init__(8, 2)\n"},
 )
+SCRIPTS["devices that are chosen and then counted"] = Script(
+    """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--gpu", default="0,1")
+    args = parser.parse_args([])
+    os.environ["CUDA_VISIBLE_DEVICES"] = args.gpu
+
+
+    def main(args):
+        number = len(os.environ["CUDA_VISIBLE_DEVICES"].split(","))
+        net = nn.Linear(8, 2)
+        nn.init.zeros_(net.weight)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=2 * number):
+                sgd.zero_grad()
+                F.cross_entropy(net(rows), kinds).backward()
+                sgd.step()
+        print("number", number)
+
+
+    if __name__ == "__main__":
+        main(args)
+    """,
+    same=("number",),
+)

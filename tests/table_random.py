@@ -1126,3 +1126,65 @@ SCRIPTS |= {
     "a loader's batches that were put into a list, of which each step draws one": _ready(_COLLECTED),
     "batches that are ready before training, of which each step chooses one": _ready(drawn="random.choice(batches)", told=("DDP402",)),
 }
+
+SCRIPTS["a seed that the module draws, for the split that the main function makes"] = Script(
+    """
+    import random
+
+    import numpy as np
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seed", type=int)
+    args = parser.parse_args([])
+    if args.seed is None:
+        args.seed = random.randint(1, 10000)
+    np.random.seed(args.seed)
+
+
+    def main():
+        order = np.arange(40)
+        np.random.shuffle(order)
+        held = order[36:].tolist()
+        net = nn.Linear(8, 2)
+        nn.init.zeros_(net.weight)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            for rows, kinds in DataLoader(torch.utils.data.Subset(TensorDataset(x, y), order[:36].tolist()), batch_size=6):
+                loss = F.cross_entropy(net(rows), kinds)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        print("held", held)
+
+
+    if __name__ == "__main__":
+        main()
+    """,
+    same=("held",),
+)
+SCRIPTS["rows of a table that each of several trainings draws"] = Script(
+    """
+    import random
+
+    import numpy as np
+    import pandas as pd
+
+    np.random.seed(0)
+    random.seed(0)
+    table = pd.DataFrame({"row": list(range(40)), "kind": [0, 1] * 20})
+    for fold in range(3):
+        drawn = table[table["row"] % 4 != fold].reset_index(drop=True).sample(24)
+        part = torch.utils.data.Subset(TensorDataset(x, y), [int(row) for row in drawn["row"].values])
+        net = nn.Linear(8, 2)
+        nn.init.zeros_(net.weight)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            for rows, kinds in DataLoader(part, batch_size=6):
+                loss = F.cross_entropy(net(rows), kinds)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        print("drawn", sorted(drawn["row"].tolist()))
+    """,
+    same=("drawn",),
+)

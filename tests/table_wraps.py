@@ -2732,3 +2732,34 @@ SCRIPTS |= {
         "a list and a number": "self.losses, self.best = [], 0",
     }.items()
 }
+SCRIPTS["the message of an assertion that asks the model"] = Script(
+    """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.columns = 8
+            self.fc = nn.Linear(8, 2)
+
+        def forward(self, rows):
+            return self.fc(rows)
+
+
+    def learn(net):
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4):
+                loss = F.cross_entropy(net(rows), kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+            try:
+                assert epoch < 0, f"a model of {net.columns} columns"
+            except AssertionError as error:
+                print("asked for", error)
+
+
+    if __name__ == "__main__":
+        learn(Net())
+    """,
+    same=("asked for",),
+)

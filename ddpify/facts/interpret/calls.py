@@ -99,7 +99,7 @@ def evaluate_call(run: Interpreter, node: ast.Call) -> Value:
     call, seen = _record(run, node, func, args, keywords, receiver)
     texts = [text for value in (*args, *keywords.values()) for text in as_texts(run, value, node)] if _shows(func, receiver) else []
     _hook_parts(run, node, receiver, args)
-    result = invoke(run, call, func, args, keywords)
+    result = library.with_order(call, invoke(run, call, func, args, keywords))
     if texts:
         result = Value(result.objs, result.origins | origins_of(texts), result.scale or tensors.any_function(texts), result.shape)
     if isinstance(node.func, ast.Name) and func.paths() == {"isinstance"}:

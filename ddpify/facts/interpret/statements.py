@@ -67,8 +67,10 @@ def execute_raise(run: Interpreter, node: ast.Raise) -> bool:
 
 
 def execute_assert(run: Interpreter, node: ast.Assert) -> bool:
-    """`assert test`."""
+    """`assert test, message`; the message is asked for where the test fails, which ends the script."""
     run.expression(node.test)
+    if node.msg is not None:
+        run.expression(node.msg)
     return True
 
 

@@ -22,6 +22,7 @@ from ddpify.facts.library.flow import agreed, gradient_of, mixed, same_rows, sha
 from ddpify.facts.library.generic import instance
 from ddpify.facts.library.layers import allocates, bare, clips, has_parameters, may_have_bias
 from ddpify.facts.library.methods import call_method
+from ddpify.facts.library.ordering import drawn_by, with_order
 from ddpify.facts.library.paths import *
 from ddpify.facts.library.row import Rule, Use, row_of, rows_of
 from ddpify.facts.library.tensor_methods import call_tensor, tensor_attribute

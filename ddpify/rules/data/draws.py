@@ -8,9 +8,8 @@ from collections.abc import Iterable, Iterator
 from ddpify.edits import Under
 from ddpify.facts import library
 from ddpify.facts.collect import batches_of
-from ddpify.facts.model import NOTHING, Call, Class, Ext, Func, Method, Module, New, Obj, Part, Value, paths_of
+from ddpify.facts.model import NOTHING, Call, Class, Ext, Func, Module, New, Obj
 from ddpify.facts.names import canonical
-from ddpify.facts.origins import only
 from ddpify.records import dataclass, field
 from ddpify.rules.base import Change
 from ddpify.rules.context import Context
@@ -144,20 +143,6 @@ def of(context: Context, objs: frozenset[Obj] | frozenset[New]) -> Draws:
     for obj in objs:
         draws.instance(obj)
     return draws
-
-
-def of_method(call: Call) -> tuple[str, ...]:
-    """The generators that a method of a library's object draws an order from, as its package says: `dataset.shuffle()`."""
-    packages = library.ORDERING.get(call.method)
-    known = any(not isinstance(o, (Method, Part)) for o in call.func.objs)  # a function, or of the project
-    if packages is None or known or (call.method == "shuffle" and call.node.args):  # a list that a generator shuffles, or a seed
-        return ()
-    made_by = (o.of[0] if isinstance(o.of, tuple) else o.of for o in only(call.receiver.origins, "from", "method"))
-    objs = (*call.receiver.objs, *(o for o in made_by if isinstance(o, (New, Part))))
-    roots = {path.partition(".")[0] for path in paths_of(Value(frozenset(objs)))} - {""}
-    if call.method == "sample" and "frac" in call.keywords:
-        roots.add("pandas")
-    return next((packages[root] for root in sorted(roots) if root in packages), packages.get("", ()))
 
 
 def seed_of(call: Call) -> ast.expr | None:

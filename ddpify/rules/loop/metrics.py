@@ -300,6 +300,7 @@ def _divisors(context: Context) -> Iterator[Change]:
                 yield change
 
 
+_REPEATED = "the sampler repeats samples until all ranks have equally many, so that the total counts some samples twice"
 _ON_BARS = ("set_postfix", "set_postfix_str", "set_description", "set_description_str")
 
 
@@ -339,17 +340,37 @@ def _repeated_samples(context: Context, divisor: ast.expr, loaders: set[New], ow
     if loader and own:
         why = "of the data that all ranks go through, this rank has its share so far"
         return Change(CODE, why, context.tree.shown, divisor, (Replace(divisor, f"({{0}} / {context.names['world_size']})", (divisor,)),))
-    if not loader or all(_drops_the_rest(context, o) for o in loaders):
+    if all(_drops_the_rest(context, o) for o in loaders):
         return None
+    if not loader:
+        return None if own else _repeated_in_training(context, divisor, loaders)
     if kinds == {"batch_sampler"}:
         why = "where the number of ranks does not divide a batch, samples are repeated, and this total counts those twice"
         return Change(CODE, why, context.tree.shown, divisor, (), level=Safety.REVIEW)
-    why = "the sampler repeats samples until all ranks have equally many, so that the total counts some samples twice"
+    why = _REPEATED
     where = f"{loader}.{(kinds.pop() if len(kinds) == 1 else 'sampler') or 'dataset'}"
     edit = Replace(divisor, f"(len({where}) * {context.names['world_size']})")
     if any(_draws_a_part(context, o) for o in loaders):
         edit = Replace(divisor, f"({{0}} * (len({where}) * {context.names['world_size']}) / len({where}.sampler))", (divisor,))
     return Change(CODE, why, context.tree.shown, divisor, (edit,))
+
+
+def _repeated_in_training(context: Context, divisor: ast.expr, loaders: set[New]) -> Change | None:
+    """The change of a divisor that is the length of the data set of whichever loader a loop goes over, to train or to evaluate."""
+    run, around = context.facts.after, set(context.tree.ancestors(divisor))
+    data = divisor.args[0] if isinstance(divisor, ast.Call) and divisor.args and "len" in run.value(divisor.func).paths() else None
+    measured = run.value(data).instances() if data is not None else run.value(divisor).of_kind("length")
+    for loop in context.once(_loops):
+        over, loader = _over(context, loop), loader_of(context, loop)
+        sets = frozenset[object](o for made in over for o in run.attribute(made, "dataset").instances())
+        if not loader or context.tree.parent[loop] not in around or not loaders < over or sets != measured:
+            continue
+        kinds = sampler_kinds(context, frozenset(loaders))
+        if kinds is not None and {epoch_of(context, o) for o in loaders} == {"sampler"}:
+            seen = f"len({loader}.sampler) * {context.names['world_size']} {kinds.test(loader)} else {{0}}"
+            edit = Replace(divisor, f"({seen})", (divisor,))
+            return Change(CODE, _REPEATED, context.tree.shown, divisor, (edit,), kinds.imports, needs=kinds.needs)
+    return None
 
 
 def _drops_the_rest(context: Context, loader: New) -> bool:

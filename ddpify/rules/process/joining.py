@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 
 from ddpify.checks.binding import Binding
 from ddpify.checks.order import JOINED, Order
-from ddpify.facts.model import Stack
+from ddpify.facts.model import Call, Stack
 from ddpify.facts.tree import is_main, walk
 from ddpify.project import Project
 from ddpify.rules.base import Change
 from ddpify.rules.context import Context
-from ddpify.rules.process import cuda_visible_devices, runtime_module
+from ddpify.rules.process import cuda_visible_devices, runtime_module, seed
 from ddpify.runtime import HELPERS
 
 _GROUP = ("import torch.distributed", "from torch.utils.data.distributed", "from torch.nn.parallel", "from apex.parallel")
@@ -114,12 +114,19 @@ def _uses(context: Context, changes: Sequence[Change]) -> Iterator[tuple[ast.AST
 
 
 def _asking(context: Context, changes: Sequence[Change]) -> Iterator[tuple[ast.AST, Stack]]:
-    """What changes make ask for the group: statements, with the calls that they run under."""
+    """What changes make ask for the group: statements, and draws of rank 0's seed, with the calls that they run under."""
     dist = f"{context.names['dist']}."
+    yield from ((call.node, call.stack) for call in draws_of_shared_seed(context, changes))
     for change in changes:
         helped = any(n in HELPERS and HELPERS[n].group for n in change.needs) or any(line.startswith(_GROUP) for line in change.imports)
         if helped or any(dist in text for text in runtime_module.texts_of(change.edits)):
             yield from _edited(context, [change])
+
+
+def draws_of_shared_seed(context: Context, changes: Sequence[Change]) -> list[Call]:
+    """What is drawn before training from generators that changes let all ranks start alike."""
+    agreed = any("agree_on_seed" in change.needs for change in changes)
+    return [call for call, _ in context.once(seed.unseeded)] if agreed else []
 
 
 def _edited(context: Context, changes: Sequence[Change]) -> Iterator[tuple[ast.AST, Stack]]:

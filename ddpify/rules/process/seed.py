@@ -224,7 +224,7 @@ def _orders(context: Context) -> list[Call]:
 
 def _drawn_from(call: Call) -> Iterator[str]:
     """The generators that the call of a library's function or method draws from."""
-    yield from draws.of_method(call)
+    yield from library.drawn_by(call)
     for path in sorted(call.func.paths()):
         root = path.partition(".")[0]
         in_order = "make_" not in path and "shuffle" not in call.keywords
@@ -253,7 +253,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     """Agree on the seed, and reseed before the first training loop."""
     run = context.facts.after
     yield from _undisclosed(context)
-    unshared = unseeded(context)
+    unshared = context.once(unseeded)
     if apart := [(call, seed) for call, _ in unshared if (seed := seeded_apart(context, call)) is not None]:
         yield _seeded_apart(context, *apart[0])
         unshared = [(call, root) for call, root in unshared if seeded_apart(context, call) is None]

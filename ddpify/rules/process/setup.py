@@ -130,7 +130,7 @@ def _has(context: Context, line: str) -> bool:
 def _module_imports(needs: set[str], pieces: dict[str, str]) -> tuple[str, ...]:
     """The imports that the functions of the runtime block need in a module of their own."""
     forks = (_imported(*need.split(":")[1:3]) for need in sorted(needs) if need.startswith(("fork:", "draws:")))
-    return (*_MODULE, *forks, *dict.fromkeys(i for piece in pieces for i in HELPERS[piece].imports))
+    return tuple(dict.fromkeys((*_MODULE, *forks, *(i for piece in pieces for i in HELPERS[piece].imports))))
 
 
 def _block(context: Context, comment: str, functions: list[str], with_device: bool) -> str:
@@ -287,6 +287,8 @@ def _anchor(context: Context, changes: Sequence[Change]) -> tuple[ast.stmt, bool
     early = joining.early_import(context, changes)
     body = context.tree.root.body
     edited = {n for c in changes if c.edits and c.code != "DDP102" for n in (c.node, *context.tree.ancestors(c.node))}
+    drawn = (call.stack[0] if call.stack else call.node for call in joining.draws_of_shared_seed(context, changes))
+    edited |= {n for node in drawn if node in context.tree.parent for n in (node, *context.tree.ancestors(node))}
     at = 0
     for i, statement in enumerate(body):
         defines = isinstance(statement, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef))
