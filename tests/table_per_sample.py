@@ -798,3 +798,36 @@ SCRIPTS |= {
         "rows = torch.tensor([[a - b for a, b in zip(*pair)] for pair in pairs]).to(x)",
     }.items()
 }
+
+# --- a batch whose parts a function moves, one after the other ----------------------------------------------------------------
+_MOVED = """
+    class Trainer:
+        def __init__(self, net, device):
+            self.net, self.device = net, device
+            self.optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+        def moved(self, part):
+            return part.to(self.device)
+
+        def fit(self, loader):
+            for epoch in range(3):
+                total = 0.0
+                for batch in loader:
+                    rows, labels = MADE
+                    loss = F.cross_entropy(self.net(rows), labels)
+                    self.optimizer.zero_grad()
+                    loss.backward()
+                    self.optimizer.step()
+                    total += loss.item()
+                print("total %.6f" % total)
+
+    Trainer(nn.Linear(8, 2), "cpu").fit(DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True))
+"""
+SCRIPTS |= {
+    f"parts of a batch that map moves: {title}": Script(_MOVED.replace("MADE", made))
+    for title, made in {
+        "a lambda": "map(lambda part: part.to(self.device), batch)",
+        "a method, in a list": "list(map(self.moved, batch))",
+        "torch's": "map(torch.Tensor.contiguous, batch)",
+    }.items()
+}

@@ -115,11 +115,14 @@ def shown_as_table(run: Interpreter, made: New, entry: Value) -> None:
 
 
 def mapped(use: Use) -> Value:
-    """`map(function, values)`: a list of what the function gives."""
+    """`map(function, values)`: a list of what the function gives: of each sample, or of each part of a batch."""
     run, obj = use.run, use.instance("list")
     function, *values = use.args or [NOTHING]
-    item = run.memory[obj, "[]"] = run.invoke(use.event, function, [run.element(v, use.node) for v in values], {})
-    if not values or not all(run.per_sample(v, numbered=False) for v in values):
+    shapes = [v.shape for v in values if run.per_sample(v, numbered=False) and v.shape is not None]
+    samples = bool(values) and len(shapes) == len(values) and all(shape.several is False for shape in shapes)
+    elements = [run.element(v, use.node if samples else None) for v in values]
+    item = run.memory[obj, "[]"] = run.invoke(use.event, function, elements, {})
+    if not samples:
         return just(obj)
     origins = item.origins | only(mixed(values, {}).origins, "batch")
     if run.knows_batch(function):
