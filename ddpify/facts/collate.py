@@ -324,7 +324,7 @@ class _Reader:
             held = self.layout(given)
             kept = isinstance(held, int) and name in _TENSORS
             if held == "list":
-                return _put_together(node, name, padded=self.pads(given))
+                return _put_together(node, name, sequences=self.are_sequences(given))
             return held if kept or isinstance(held, Mixed) else None
         if path.startswith(("torch.", "numpy.")) and name in ALIGNED:
             return self.entrywise(node.args, node)
@@ -375,16 +375,16 @@ class _Reader:
             return Mixed(node, name not in _REDUCE)
         return 0 if held == 0 and isinstance(along, int) and along > 0 else None
 
-    def pads(self, node: ast.expr) -> bool:
-        """Whether an expression gives what was filled up, or joined, and so has a dimension; or a list of such."""
+    def are_sequences(self, node: ast.expr) -> bool:
+        """Whether an expression is what was filled up, or joined, and so has a dimension of its own; or a list of such."""
         if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
-            return self.pads(node.elt)
+            return self.are_sequences(node.elt)
         if not isinstance(node, ast.Call):
             return False
         own = self.function_of(node.func)
         ends = own[0].body[-1] if own is not None else None
         if own is not None and isinstance(ends, ast.Return) and ends.value is not None and self.depth:
-            return _Reader(own[1], {}, depth=self.depth - 1).pads(ends.value)
+            return _Reader(own[1], {}, depth=self.depth - 1).are_sequences(ends.value)
         return self.path_of(node.func).rpartition(".")[2] in _FILLS
 
     def counts(self, node: ast.expr) -> bool:
@@ -392,14 +392,14 @@ class _Reader:
         return self.layout(node) == "count"
 
 
-def _put_together(node: ast.Call, name: str, padded: bool) -> Layout:
-    """How the entries of a list of samples, maybe `padded` ones, are laid out in one tensor."""
+def _put_together(node: ast.Call, name: str, sequences: bool) -> Layout:
+    """How the entries of a list of samples, maybe `sequences`, are laid out in one tensor."""
     if name == "pad_sequence":
         first = _argument(node, 1, "batch_first", False)
         return None if first is None else Padded(1 - bool(first))
     at = _argument(node, 1, "dim", 0)
     if name == "stack":
-        return None if not isinstance(at, int) or at < 0 else Padded(at) if padded else at
+        return None if not isinstance(at, int) or at < 0 else Padded(at) if sequences else at
     if name in _JOINS:
         return (0 if _is_of_one_row(node.args[0]) else "rows") if at == 0 else None
     return 0

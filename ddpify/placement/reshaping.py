@@ -145,7 +145,7 @@ def transposed(use: Use, x: Argument, shape: Shape) -> Result:
     at = _position(shape, other.literal)
     if at is None:
         return NO_CLAIM
-    sizes = list(shape.sizes)
+    sizes = list(shape.sizes) if 0 <= at < len(shape.sizes) == shape.ndim else []
     if sizes:
         sizes[shape.axis], sizes[at] = sizes[at], sizes[shape.axis]
     return Result(x.scale, shape.resized(0, at)._replace(front=shape.second and at == 1, sizes=tuple(sizes)))
