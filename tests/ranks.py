@@ -35,6 +35,7 @@ GROUP_JOBS = 200  # scripts that one group of processes runs: gloo leaves a thre
 START_LIMIT = 1200.0  # seconds for the processes to import torch, on however busy a machine
 _WARNING = re.compile(r"^.*:\d+: \w*Warning: .*\n(  .*\n?)?", re.MULTILINE)  # Python's own, with the line it quotes: each process tells it
 _ABORTED = "terminate called without an active exception"  # what gloo's threads let a process say
+_LEFT = re.compile(r"in destroy_process_group$|<no Python frame>$|^Current thread .*\n  File .* in <module>$", re.MULTILINE)
 ATTEMPTS = 5  # gloo may abort a process after its work, and a launcher then ends the others within theirs (pytorch#190489)
 
 
@@ -181,7 +182,7 @@ def run_unless_aborted(command: Sequence[str], folder: Path, env: dict[str, str]
     """Runs a command that starts ranks, again where gloo aborted one of them; at the last attempt such an end counts, too.
 
     Each attempt finds the folder as the first one did: a checkpoint that an aborted one left would be resumed from.
-    At the first one, gloo may also keep a rank from leaving its group.
+    At all but the last one, gloo may also keep a rank from leaving its group.
     """
     with tempfile.TemporaryDirectory(prefix="before-") as before:
         shutil.copytree(folder, before, symlinks=True, dirs_exist_ok=True)
@@ -189,7 +190,7 @@ def run_unless_aborted(command: Sequence[str], folder: Path, env: dict[str, str]
             if attempt:
                 shutil.rmtree(folder)
                 shutil.copytree(before, folder, symlinks=True)
-            done = _run(command, folder, env, limit, may_stay=attempt == 0)
+            done = _run(command, folder, env, limit, may_stay=attempt < ATTEMPTS - 1)
             if "SIGABRT" not in done.stderr:
                 break
     return done
@@ -219,9 +220,12 @@ def _run(command: Sequence[str], folder: Path, env: dict[str, str], limit: float
 
 
 def _at_the_end(stacks: str) -> bool:
-    """Whether the processes of a job that were aborted had nothing left to do but to leave their group."""
+    """Whether the processes of a job that were aborted had nothing left to do but to leave their group.
+
+    A process that stays in a line of the module itself has left what the line called, and is taking down what was made there.
+    """
     ranks = [stack for stack in stacks.split("Fatal Python error: Aborted")[1:] if "torch/distributed/run.py" not in stack]
-    return bool(ranks) and all("in destroy_process_group" in stack or "<no Python frame>" in stack for stack in ranks)
+    return bool(ranks) and all(_LEFT.search(stack) for stack in ranks)
 
 
 # --- processes --------------------------------------------------------------------------------------------------------

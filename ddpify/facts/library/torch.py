@@ -130,10 +130,12 @@ def _counts(use: Use, joined: frozenset[object]) -> bool:
     match number:
         case ast.Call(func=ast.Name(), args=[ast.Name(listed)], keywords=[]):
             of_list = use.run.trace.values.get(number.func, NOTHING).paths() == {"len"}
-            ends = [n.lineno for n in stored if n.id == listed]
+            tree = use.run.scopes.tree(function)
+            names = [n for n in stored if n.id == listed]
             joins = [n for n in joined if isinstance(n, ast.Call) and n.args and isinstance(n.args[0], ast.Name) and n.args[0].id == listed]
             inside = set(scope_nodes(*function.body))
-            return of_list and len(joins) == len(joined) and all(n in inside and max(ends, default=0) < n.lineno for n in (number, *joins))
+            later = all(n in inside and all(tree.after(n, s) for s in names) for n in (number, *joins))
+            return of_list and len(joins) == len(joined) and later
     return False
 
 
