@@ -130,7 +130,7 @@ def _counts(use: Use, joined: frozenset[object]) -> bool:
     match number:
         case ast.Call(func=ast.Name(), args=[ast.Name(listed)], keywords=[]):
             of_list = use.run.trace.values.get(number.func, NOTHING).paths() == {"len"}
-            tree = use.run.scopes.tree(function)
+            tree = use.run.file_of(use.run.frame.file).standing
             names = [n for n in stored if n.id == listed]
             joins = [n for n in joined if isinstance(n, ast.Call) and n.args and isinstance(n.args[0], ast.Name) and n.args[0].id == listed]
             inside = set(scope_nodes(*function.body))
