@@ -1903,3 +1903,110 @@ SCRIPTS["windows that a generator draws, whose targets are viewed flat"] = Scrip
         optimizer.step()
     """
 )
+
+_PADDED_BY_HAND = """
+    import random
+
+    import numpy as np
+
+    texts = [[(3 * i + 5 * j) % 9 for j in range(2 + i * 7 % 5)] for i in range(36)]
+    tags = [[(t + i) % 3 for t in text] for i, text in enumerate(texts)]
+
+
+    def batches(texts, tags, size, shuffle=False):
+        order = list(range(len(texts)))
+        if shuffle:
+            random.seed(5)
+            random.shuffle(order)
+        for i in range((len(texts) + 1) // size):
+            rows = [texts[k] for k in order[i * size : (i + 1) * size]]
+            kinds = [tags[k] for k in order[i * size : (i + 1) * size]]
+            longest = max([len(row) for row in rows])
+            words = 9 * np.ones((len(rows), longest))
+            labels = -1 * np.ones((len(rows), longest))
+            for j in range(len(rows)):
+                words[j][: len(rows[j])] = rows[j]
+                labels[j][: len(rows[j])] = kinds[j]
+            yield torch.LongTensor(words), torch.LongTensor(labels)
+
+
+    class Tagger(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.known = nn.Embedding(10, 6)
+            self.along = nn.LSTM(6, 8, batch_first=True)
+            self.last = nn.Linear(8, 3)
+
+        def forward(self, words):
+            along, _ = self.along(self.known(words))
+            along = along.contiguous()
+            along = along.view(-1, along.shape[2])
+            return F.log_softmax(self.last(along), dim=1)
+
+
+    def loss_of(scores, labels):
+        labels = labels.view(-1)
+        known = (labels >= 0).float()
+        labels = labels % scores.shape[1]
+        number = int(torch.sum(known))
+        return -torch.sum(scores[range(scores.shape[0]), labels] * known) / number
+
+
+    def accuracy(scores, labels):
+        labels = labels.ravel()
+        known = labels >= 0
+        return np.sum(np.argmax(scores, axis=1) == labels) / float(np.sum(known))
+
+
+    net = Tagger()
+    sgd = torch.optim.SGD(net.parameters(), lr=0.3)
+    for epoch in range(3):
+        net.train()
+{scores}
+        for words, labels in batches(texts, tags, 6, shuffle=True):
+            out = net(words)
+            loss = loss_of(out, labels)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+{each}
+{after}
+"""
+_HELD_OUT = """
+        net.eval()
+        with torch.no_grad():
+            losses = [loss_of(net(words), labels).item() for words, labels in batches(texts[:12], tags[:12], 6)]
+        print("held out", round(sum(losses) / len(losses), 6))
+"""
+
+
+def _padded_by_hand(scores: str = "", each: str = "", after: str = "") -> str:
+    text = _PADDED_BY_HAND
+    for name, lines in {"scores": scores, "each": each, "after": after}.items():
+        text = text.replace(f"{{{name}}}\n", lines)
+    return text
+
+
+SCRIPTS |= on_three(
+    {
+        "lists that a generator fills up to the longest of a batch, averaged over what is known": Script(_padded_by_hand()),
+        "lists that a generator fills up to the longest of a batch, averaged over what is known, and evaluated": Script(
+            _padded_by_hand() + _HELD_OUT, same=("held out",)
+        ),
+        "lists that a generator fills up to the longest of a batch, with the accuracy of each batch": Script(
+            _padded_by_hand(
+                "        seen = []\n",
+                "            seen.append({'accuracy': accuracy(out.data.numpy(), labels.numpy()), 'loss': loss.item()})\n",
+                "        mean = {name: np.mean([one[name] for one in seen]) for name in seen[0]}\n"
+                "        print('epoch', ' '.join(f'{k} {v:.6f}' for k, v in mean.items()))\n",
+            ),
+            same=("epoch",),
+        ),
+        "lists that a generator fills up to the longest of a batch, all of which is averaged": Script(
+            _padded_by_hand().replace("loss = loss_of(out, labels)", "loss = F.nll_loss(out, labels.view(-1) % 3)")
+        ),
+        "lists that a generator fills up to one length, averaged over what is known": Script(
+            _padded_by_hand().replace("max([len(row) for row in rows])", "8")
+        ),
+    }
+)

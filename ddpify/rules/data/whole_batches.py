@@ -361,7 +361,8 @@ def computes_alike(context: Context) -> bool:
 
 def _are_several(run: Run, value: Value) -> bool:
     """Whether a value may have several rows for each sample, one after another."""
-    return bool(value.of_kind("parts")) or any(_are_several(run, v) for v in _held(run, value) if v is not value)
+    unknown = value.scale == "other" and not value.objs
+    return bool(value.of_kind("parts")) or unknown or any(_are_several(run, v) for v in _held(run, value) if v is not value)
 
 
 def _held(run: Run, value: Value) -> list[Value]:

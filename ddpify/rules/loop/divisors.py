@@ -67,18 +67,36 @@ def find_averages(context: Context, node: ast.Call, loss: Value) -> Counted | No
     counted = [] if pads(context, loss) else places(context, _is_number(context, scales))  # padding counts in averages
     numbers: _Places = {n: (g, (_of_all(context, n, g),)) for n, g in counted}
     attempts = ((averages, "mean"), (numbers, "agreed"))
-    return next((found for some, how in attempts if some and (found := _by_some(context, node, some, how)) is not None), None)
+    found = next((found for some, how in attempts if some and (found := _by_some(context, node, some, how)) is not None), None)
+    lengths = {n: p for n, p in numbers.items() if context.facts.after.value(n).scale in EXTREMES}
+    return found or _by_lengths(context, node, lengths)
+
+
+def _by_lengths(context: Context, node: ast.Call, lengths: _Places) -> Counted | None:
+    """The edits by which all ranks pad to the same length, and those by which the loss is that of all samples once they do."""
+    assumed = context.assumed
+    becomes = _becomes(context, node, lengths, "agreed")
+    if not becomes.keys() - assumed.redistributed.keys():
+        return None
+    padded = context.assuming(replace(assumed, redistributed={**assumed.redistributed, **becomes}))
+    rest = find_averages(padded, node, loss_in(padded.facts.after, node))
+    return rest and Counted(becomes | rest.how, (*(e for n in becomes for e in lengths[n][1]), *rest.edits))
 
 
 def _by_some(context: Context, node: ast.Call, some: _Places, how: str) -> Counted | None:
     """Those of some edits that the loss depends on, if it is an average over all samples once they are made."""
-    used = loss_in(collect.redistributed_run(context.facts, dict.fromkeys(some, "mark")), node).of_kind("mark")
-    becomes = {n: GRADED[how] if graded else how for n, (graded, _) in some.items() if n in used}
+    becomes = _becomes(context, node, some, how)
     after = loss_in(collect.redistributed_run(context.facts, becomes), node) if becomes else None
     if after is None or after.scale != "mean":
         return None
     found = Counted(becomes, ())
     return replace(found, edits=tuple(dict.fromkeys(e for n in found.nodes for e in some[n][1])))
+
+
+def _becomes(context: Context, node: ast.Call, some: _Places, how: str) -> dict[ast.expr, str]:
+    """What those of some expressions become that the loss depends on."""
+    used = loss_in(collect.redistributed_run(context.facts, dict.fromkeys(some, "mark")), node).of_kind("mark") if some else frozenset()
+    return {n: GRADED[how] if graded else how for n, (graded, _) in some.items() if n in used}
 
 
 def _is_average(context: Context, loss: Value) -> Callable[[ast.expr, Value], bool]:
@@ -144,10 +162,10 @@ def _without_gradients_too(context: Context, node: ast.expr, value: Value) -> bo
     trained = [c for c in calls if not c.no_grad]
     if under_own_test(context, node) or any(has_own_test(context, c) for c in trained):
         return None
-    if of_training(context, value):
+    if of_training(context, value, by_hand=True):
         return len(trained) < len(calls)
     rows = [c.result for c in trained if c.result.of_kind("batch")]
-    alike = all(of_training(context, r) or not context.differs(r) for r in rows)  # other batches are the same on all ranks
+    alike = all(of_training(context, r, by_hand=True) or not context.differs(r) for r in rows)  # other batches are the same on all ranks
     return len(trained) < len(calls) if rows and alike else None
 
 
