@@ -103,7 +103,11 @@ def forked(recursive: bool = False) -> list[psutil.Process]:
     """What is forked and still runs, and on demand what such processes have started: none of it is a child of whoever asked for it."""
     import psutil  # not in the process that is forked: a script may bring a module of this name
 
-    return psutil.Process(_server()[1]).children(recursive)
+    found = []
+    for process in psutil.Process(_server()[1]).children(recursive):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found += [process] if process.status() != psutil.STATUS_ZOMBIE else []
+    return found
 
 
 def left() -> list[psutil.Process]:
@@ -158,6 +162,7 @@ def main(path: str) -> None:
 
     import ddpify.cli  # noqa: F401
 
+    _keep_groups(torch.distributed.distributed_c10d)
     ctypes.CDLL(None).prctl(_SUBREAPER, 1)  # what loses its parent stays where it is found
     asked, files = _asked(path)
     np.random.seed()
@@ -171,6 +176,17 @@ def main(path: str) -> None:
         if code and not isinstance(end.code, int):
             print(end.code, file=sys.stderr)
     _leave(code)
+
+
+def _keep_groups(module: Any) -> None:
+    """Keep gloo's groups for good: freeing one waits for its threads, which may wait for the interpreter (pytorch#190489)."""
+
+    class Kept(module.ProcessGroupGloo):  # type: ignore[misc]
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))
+
+    module.ProcessGroupGloo = Kept
 
 
 def _leave(code: int) -> None:

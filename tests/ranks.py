@@ -182,7 +182,7 @@ def run_unless_aborted(command: Sequence[str], folder: Path, env: dict[str, str]
     """Runs a command that starts ranks, again where gloo aborted one of them; at the last attempt such an end counts, too.
 
     Each attempt finds the folder as the first one did: a checkpoint that an aborted one left would be resumed from.
-    At all but the last one, gloo may also keep a rank from leaving its group.
+    At the first one, gloo may also keep a rank from leaving its group.
     """
     with tempfile.TemporaryDirectory(prefix="before-") as before:
         shutil.copytree(folder, before, symlinks=True, dirs_exist_ok=True)
@@ -190,7 +190,7 @@ def run_unless_aborted(command: Sequence[str], folder: Path, env: dict[str, str]
             if attempt:
                 shutil.rmtree(folder)
                 shutil.copytree(before, folder, symlinks=True)
-            done = _run(command, folder, env, limit, may_stay=attempt < ATTEMPTS - 1)
+            done = _run(command, folder, env, limit, may_stay=attempt == 0)
             if "SIGABRT" not in done.stderr:
                 break
     return done
