@@ -21,6 +21,10 @@ def pytest_configure() -> None:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # hundreds of processes are started: none compiles what another one has
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    return len(os.sched_getaffinity(0)) + 1  # some tests wait: for ranks that hang, and for what is to be ended
+
+
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
