@@ -2010,3 +2010,51 @@ SCRIPTS |= on_three(
         ),
     }
 )
+
+_DRAWN_FOR_BOTH = """
+    text = torch.arange(400) * 7 % 11
+    picks = torch.Generator().manual_seed(3)
+
+
+    def get_batch(split="train"):
+        source = text[:300] if split == "train" else text[300:]
+        starts = torch.randint(len(source) - 7, (12,), generator=picks)
+        rows = torch.stack([source[i : i + 6] for i in starts])
+        targets = torch.stack([source[i + 1 : i + 7] for i in starts])
+        return rows, targets
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.known = nn.Embedding(11, 8)
+            self.last = nn.Linear(8, 11)
+
+        def forward(self, numbers, targets):
+            scores = self.last(torch.tanh(self.known(numbers)))
+            return scores, F.cross_entropy(scores.view(-1, 11), targets.view(-1))
+
+
+    net = Net()
+    optimizer = torch.optim.AdamW(net.parameters(), lr=0.01)
+    losses, held = [], []
+    for step in range(1, 15):
+        rows, targets = get_batch()
+        scores, loss = net(rows, targets)
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+        if step % 5 == 0 or step == 1:
+            with torch.no_grad():
+                rows, targets = get_batch("held out")
+                scores, loss = net(rows, targets)
+            held.append((step, loss.item()))
+    print("losses", " ".join(f"{loss:.6f}" for loss in losses))
+    if held:
+        steps, lows = zip(*held)
+        print("held out", steps, " ".join(f"{low:.6f}" for low in lows))
+"""
+SCRIPTS["losses in a list, of windows that one function draws for training and for what is held out"] = Script(
+    _DRAWN_FOR_BOTH, same=("losses", "held out")
+)

@@ -599,18 +599,20 @@ def _batches(context: Context, live: LiveOut) -> frozenset[Obj]:
 
 def _reduce(context: Context, loop: Batches, pairs: Iterable[_Live]) -> Iterator[Change | Finding]:
     """Reduce what is live after one loop, where it differs between ranks."""
-    over = _over(context, loop)
-    evaluates = bool(over & context.sharded_loaders) and not over <= context.sharded_loaders  # of which every rank reads all
+    over, sharded = _over(context, loop), context.sharded_loaders
+    evaluates = bool(over & sharded) and not over <= sharded  # of which every rank reads all
     kinds = sampler_kinds(context, over & frozenset(context.facts.loaders)) if evaluates else None
     loader = loader_of(context, loop)
-    reductions: list[Reduction] = []
+    reductions: dict[bool, list[Reduction]] = {False: [], True: []}  # by whether they are of evaluation, too
     for live, reduction in pairs:
+        of = over & _batches(context, live) or over
+        mixed = evaluates and bool(of & sharded) and not of <= sharded
         if (within := combined_within(context, live)) is not None:
             why = f"`{live.name}` is a part of what the script combines over the ranks itself, by what it takes for its share"
             yield context.manual(CODE, within, why, f"combine {live.name} alone, and compute with what is of all ranks")
             continue
         known = not reduction.note and not reduction.problem
-        if evaluates and known and not (loader and kinds and (not reduction.edits or live.value.scale == "mean")):
+        if mixed and known and not (loader and kinds and (not reduction.edits or live.value.scale == "mean")):
             reduction.problem = (
                 f"`{live.name}` is of this rank's part of the data in training, and of all of it in evaluation, in the same loop"
             )
@@ -623,8 +625,9 @@ def _reduce(context: Context, loop: Batches, pairs: Iterable[_Live]) -> Iterator
         else:
             reduction.replicates = reduction.replicates or [(loop, live.target)]
             reduction.alternatives = _alternatives(context, live) if reduction.doubt else ()
-            reductions.append(reduction)
-    yield from _after_loop(context, loop, reductions, loader, kinds)
+            reductions[mixed].append(reduction)
+    for mixed, group in reductions.items():
+        yield from _after_loop(context, loop, group, loader, kinds if mixed else None)
 
 
 def _over(context: Context, loop: Batches) -> frozenset[New]:
