@@ -834,7 +834,7 @@ SCRIPTS: dict[str, Script] = {
         _NET
         + """
     for epoch in range(3):
-        for i in range(0, 40, 8):
+        for i in range(0, 32, 8):
             whole, kinds = x[i : i + 8], y[i : i + 8]
             sgd.zero_grad()
             for j in range(0, 8, 6):
