@@ -2058,3 +2058,87 @@ _DRAWN_FOR_BOTH = """
 SCRIPTS["losses in a list, of windows that one function draws for training and for what is held out"] = Script(
     _DRAWN_FOR_BOTH, same=("losses", "held out")
 )
+
+SCRIPTS |= on_three(
+    {
+        "two trainers, one whose generator is trained by noise alone, and one with noise beside a loader's labels": Script(
+            """
+    def loader_of(name, size):
+        if name == "all":
+            loader = DataLoader(TensorDataset(x, y), batch_size=size, shuffle=True)
+        elif name == "some":
+            loader = DataLoader(TensorDataset(x[:30], y[:30]), batch_size=size, shuffle=True)
+        return loader
+
+
+    class Plain:
+        def __init__(self, args):
+            self.batch_size = args.batch_size
+            self.loader = loader_of(args.data, self.batch_size)
+            self.maker, self.judge = nn.Linear(3, 8), nn.Sequential(nn.Linear(8, 1), nn.Sigmoid())
+            self.makes = torch.optim.SGD(self.maker.parameters(), lr=0.1)
+            self.judges = torch.optim.SGD(self.judge.parameters(), lr=0.1)
+
+        def train(self):
+            ones, zeros = torch.ones(self.batch_size, 1), torch.zeros(self.batch_size, 1)
+            for epoch in range(2):
+                for i, (rows, _) in enumerate(self.loader):
+                    if i == len(self.loader.dataset) // self.batch_size:
+                        break
+                    noise = torch.rand((self.batch_size, 3))
+                    self.judges.zero_grad()
+                    loss = F.binary_cross_entropy(self.judge(rows), ones) + F.binary_cross_entropy(self.judge(self.maker(noise)), zeros)
+                    loss.backward()
+                    self.judges.step()
+                    self.makes.zero_grad()
+                    made = F.binary_cross_entropy(self.judge(self.maker(noise)), ones)
+                    made.backward()
+                    self.makes.step()
+
+
+    class Labelled:
+        def __init__(self, args):
+            self.batch_size = args.batch_size
+            self.loader = loader_of(args.data, self.batch_size)
+            self.maker, self.judge = nn.Linear(5, 8), nn.Sequential(nn.Linear(10, 1), nn.Sigmoid())
+            self.makes = torch.optim.SGD(self.maker.parameters(), lr=0.1)
+            self.judges = torch.optim.SGD(self.judge.parameters(), lr=0.1)
+
+        def train(self):
+            ones, zeros = torch.ones(self.batch_size, 1), torch.zeros(self.batch_size, 1)
+            for epoch in range(2):
+                for i, (rows, kinds) in enumerate(self.loader):
+                    if i == len(self.loader.dataset) // self.batch_size:
+                        break
+                    noise = torch.rand((self.batch_size, 3))
+                    kind = torch.zeros((self.batch_size, 2)).scatter_(1, kinds.unsqueeze(1), 1)
+                    seen = kind.unsqueeze(2).expand(self.batch_size, 2, 4).mean(2)
+                    self.judges.zero_grad()
+                    loss = F.binary_cross_entropy(self.judge(torch.cat([rows, seen], 1)), ones)
+                    made = self.maker(torch.cat([noise, kind], 1))
+                    loss = loss + F.binary_cross_entropy(self.judge(torch.cat([made, seen], 1)), zeros)
+                    loss.backward()
+                    self.judges.step()
+                    self.makes.zero_grad()
+                    made = self.maker(torch.cat([noise, kind], 1))
+                    made = F.binary_cross_entropy(self.judge(torch.cat([made, seen], 1)), ones)
+                    made.backward()
+                    self.makes.step()
+
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--kind", default="labelled")
+    parser.add_argument("--data", default="all")
+    parser.add_argument("--batch-size", type=int, default=6)
+    args = parser.parse_args()
+    if args.kind == "plain":
+        trainer = Plain(args)
+    elif args.kind == "labelled":
+        trainer = Labelled(args)
+    trainer.train()
+    """,
+            apart=("trajectory",),
+        ),
+    },
+    rows=42,
+)

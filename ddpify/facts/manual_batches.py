@@ -458,7 +458,7 @@ def _size(node: ast.Call, at: int | None) -> ast.expr | None:
 def measures(size: ast.expr) -> bool:
     """Whether a number is the length of something: of the data, or of a batch."""
     return any(
-        (isinstance(n, ast.Attribute) and n.attr in ("shape", "size"))
+        (isinstance(n, ast.Attribute) and n.attr == "shape")
         or (isinstance(n, ast.Call) and last_name(n.func) in ("len", "size", "numel"))
         for n in walk(size)
     )

@@ -65,7 +65,7 @@ def _other_draws(context: Context, trained: list[New]) -> tuple[str, str] | None
     other = _otherwise(context)
     if other is not None:
         return f"`{ast.unparse(other)}` changes at each step, too, and the analysis could not tell its batch dimension", RECIPE
-    for node in {n for t in context.facts.loops for n in t.loss.of_kind("sized")}:
+    for node in {n for loss in _losses(context) for n in loss.of_kind("sized")}:
         if manual_batches.is_other_draw(run, node, known):
             return f"`{ast.unparse(node)}` is drawn at each step, too, and the analysis could not tell its batch dimension", RECIPE
     drawn = manual_batches.drawn_at_steps(run, known)
@@ -201,10 +201,16 @@ def _varies(rows: ast.Slice) -> bool:
     return rows.lower is not None and any(isinstance(n, ast.Name) for n in walk(rows.lower))
 
 
+def _losses(context: Context) -> list[Value]:
+    """The losses of batches that are made by hand alone: what is drawn beside a loader's batches is noise."""
+    run = context.facts.after
+    return [t.loss for t in context.facts.loops if not any(map(run.is_loader, t.loss.of_kind("batch")))]
+
+
 def _otherwise(context: Context) -> ast.expr | None:
     """What else in a loss is picked from data by the number of the step, or by chance."""
     run, steps = context.facts.after, context.facts.training_loops
-    moving = {o for t in context.facts.loops for o in t.loss.origins if o.kind == "drawn" or (o.kind == "index" and o.of in steps)}
+    moving = {o for loss in _losses(context) for o in loss.origins if o.kind == "drawn" or (o.kind == "index" and o.of in steps)}
     for tree in context.facts.trees.values() if moving else ():
         for node in tree.of(ast.Subscript, ast.Call):
             index, picked = join([run.value(n) for n in _picked_by(node)]), run.value(node)
@@ -239,7 +245,7 @@ def _one_by_one(context: Context, trained: list[New]) -> tuple[str, str] | None:
 
 
 def as_long(context: Context, trained: list[New]) -> Iterator[ast.ListComp | ast.GeneratorExp | ast.Call | ast.For]:
-    """What else is made with the batch size of a draw."""
+    """What else is made with the batch size of a draw, and of no loader's batch."""
     run = context.facts.after
     drawn = [run.attribute(o, "batch_size") for o in trained if o.path == batch_source.DRAW]
     numbers = {o for size in drawn for o in size.objs if isinstance(o, (Part, Lit))}
@@ -247,7 +253,8 @@ def as_long(context: Context, trained: list[New]) -> Iterator[ast.ListComp | ast
     for tree in context.facts.trees.values() if numbers else ():
         nodes: list[ast.ListComp | ast.GeneratorExp | ast.Call | ast.For] = tree.of(ast.ListComp, ast.GeneratorExp, ast.Call, ast.For)
         for node in nodes:
-            sizes = _sizes_in(context, node) if node not in context.facts.batch_sources else []
+            loaded = any(map(run.is_loader, run.value(node).batches()))
+            sizes = _sizes_in(context, node) if node not in context.facts.batch_sources and not loaded else []
             if any(run.value(s).objs & numbers and not run.value(s).of_kind("world") for s in sizes if s not in shared_out):
                 yield node
 
