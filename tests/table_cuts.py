@@ -2,6 +2,8 @@
 
 from scripts import Script, on_three
 
+from ddpify.options import Options
+
 _NET = """
     net = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 2))
     sgd = torch.optim.SGD(net.parameters(), lr=0.1)
@@ -2141,4 +2143,40 @@ SCRIPTS |= on_three(
         ),
     },
     rows=42,
+)
+SCRIPTS["rates of an interval, of slices that are shuffled in each epoch and cut again"] = Script(
+    """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--batch-size", type=int, default=8)
+    args = parser.parse_args()
+
+
+    def main():
+        rows, kinds = x[:40], y[:40]
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            lost, hits, seen, since = 0.0, 0, 0, 0
+            shuffle = torch.randperm(len(rows))
+            rows, kinds = rows[shuffle], kinds[shuffle]
+            for start in range(0, len(rows), args.batch_size):
+                end = start + args.batch_size
+                inputs, labels = rows[start:end], kinds[start:end]
+                out = net(inputs)
+                loss = F.cross_entropy(out, labels)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+                lost += loss.item()
+                hits += (out.argmax(dim=1) == labels).sum().item()
+                seen += labels.size(0)
+                since += 1
+                if since % 2 == 0:
+                    print("loss %.4f rate %.4f" % (lost / 2, hits / seen))
+                    lost, hits, seen = 0.0, 0, 0
+
+
+    main()
+""",
+    options=Options(whole_batches="never"),
 )

@@ -210,7 +210,7 @@ def _divided(context: Context, node: ast.BinOp, sizes: Sizes) -> Iterator[Change
             yield context.manual(CODE, node, _TOGETHER, "multiply the batch's length by dist.get_world_size()")
     elif dividend.scale not in ("sum", "count", "total") or node.right in sizes.arguments or divisor.of_kind("world"):
         return
-    elif dividend.of_kind("offset"):
+    elif dividend.of_kind("offset") and (sizes.read(divisor) or sizes.derived(divisor)):
         yield context.manual(CODE, node, _TOGETHER, "divide the totals of all ranks' batches: dist.all_reduce(total)")
     elif sizes.read(divisor):
         yield from divide(context, node.right, "a rank's sum over its part of the batch is divided by the size of that part")
