@@ -2180,3 +2180,96 @@ SCRIPTS["rates of an interval, of slices that are shuffled in each epoch and cut
 """,
     options=Options(whole_batches="never"),
 )
+
+_LOW_RANK = """
+    text = torch.arange(400) * 7 % 11
+    picks = torch.Generator().manual_seed(3)
+
+
+    def get_batch(data, batch_size, length):
+        starts = torch.randint(len(data) - length - 1, (batch_size,), generator=picks)
+        rows = torch.stack([data[i : i + length] for i in starts])
+        targets = torch.stack([data[i + 1 : i + length + 1] for i in starts])
+        return rows, targets
+
+
+    class Head(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.query, self.value = nn.Linear(width, 4), nn.Linear(width, 4)
+
+        def forward(self, rows):
+            _, length, _ = rows.shape
+            query = self.query(rows)
+            weights = F.softmax(query @ query.transpose(-1, -2) / length, dim=-1)
+            return weights @ self.value(rows)
+
+
+    class Net(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.known = nn.Embedding(11, width)
+            self.heads = nn.ModuleList([Head(width) for _ in range(2)])
+            self.last = nn.Linear(8, 11)
+
+        def forward(self, numbers, targets=None):
+            scores = self.last(torch.cat([head(self.known(numbers)) for head in self.heads], dim=-1))
+            loss = None
+            if targets is not None:
+                count, length, kinds = scores.shape
+                loss = F.cross_entropy(scores.view(count * length, kinds), targets.view(count * length))
+            return scores, loss
+
+        def write(self, numbers, steps):
+            for _ in range(steps):
+                scores, _ = self(numbers)
+                numbers = torch.cat((numbers, scores[:, -1].argmax(-1, keepdim=True)), dim=-1)
+            return numbers
+
+
+    class LowRank(nn.Module):
+        def __init__(self, linear, size):
+            super().__init__()
+            self.linear = linear
+            self.down = nn.Parameter(torch.randn(linear.in_features, size))
+            self.up = nn.Parameter(torch.zeros(size, linear.out_features))
+
+        def forward(self, rows):
+            return self.linear(rows) + rows @ self.down @ self.up
+
+
+    def add_low_rank(model, size, names=("query", "value")):
+        for name, child in model.named_children():
+            if isinstance(child, nn.Linear) and name in names:
+                setattr(model, name, LowRank(child, size))
+            else:
+                add_low_rank(child, size, names)
+
+
+    letters = {i: "abcdefghijk"[i] for i in range(11)}
+    net = Net(8)
+    for p in net.parameters():
+        p.requires_grad = False
+    {added}
+    sgd = torch.optim.SGD((p for p in net.parameters() if p.requires_grad), lr=0.5)
+    for step in range(14):
+        rows, targets = get_batch(text, 6, 5)
+        _, loss = net(rows, targets)
+        sgd.zero_grad(set_to_none=True)
+        loss.backward()
+        sgd.step()
+    written = net.write(torch.tensor([[1]]), 6)
+    print("written", "".join(letters[i] for i in written[0].tolist()))
+    torch.save({k: v for k, v in net.state_dict().items() if "down" in k or "up" in k}, "added.pt")
+"""
+SCRIPTS |= on_three(
+    {
+        f"windows for weights of low rank, which are put beside {title}": Script(_LOW_RANK.replace("{added}", added), same=("written",))
+        for title, added in {
+            "the layers of some names": "add_low_rank(net, 2)",
+            "the layers of one name": 'add_low_rank(net, 2, ("query",))',
+            "the layers of names in a list": 'add_low_rank(net, 2, names=["query", "value"])',
+            "a layer of each head": "for head in net.heads:\n        head.query = LowRank(head.query, 2)",
+        }.items()
+    }
+)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from ddpify.facts import library, tensors
 from ddpify.facts.interpret.literals import is_number, literal, marked_as_literal, sources_of
@@ -102,12 +103,17 @@ def _in_both(origins: frozenset[Origin], parts: list[Value]) -> frozenset[Origin
 def _as_asked(run: Interpreter, test: ast.expr, taken: bool) -> None:
     """Let each branch have what it then is: of what may be none (`if x is not None:`), or of a name that is one of some texts."""
     match test:
+        case ast.BoolOp(op=ast.And(), values=parts) if taken:
+            for part in parts:
+                _as_asked(run, part, taken)
+            return
         case ast.Compare(left=asked, ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(value=None)]):
             none = isinstance(op, ast.Is) is taken
         case ast.Compare(left=ast.Name(name), ops=[ast.In() | ast.NotIn() as op], comparators=[options]) if isinstance(op, ast.In) is taken:
             value, texts = run.lookup(name), _texts_in(run, options)
-            if texts and not any(isinstance(o, Lit) for o in value.objs):
-                run.bind(name, Value(texts, value.origins, value.scale, value.shape))
+            of_both = frozenset(o for o in value.objs if isinstance(o, Lit) and o.value in texts)
+            if of_both or (texts and not any(isinstance(o, Lit) for o in value.objs)):
+                run.bind(name, Value(of_both or frozenset(map(Lit, texts)), value.origins, value.scale, value.shape))
             return
         case _:
             return
@@ -124,13 +130,25 @@ def _as_asked(run: Interpreter, test: ast.expr, taken: bool) -> None:
         run.memory[next(iter(owners)), asked.attr] = left
 
 
-def _texts_in(run: Interpreter, options: ast.expr) -> frozenset[Obj]:
+def _texts_in(run: Interpreter, options: ast.expr) -> frozenset[str]:
     """The texts that a list consists of, if it is written out."""
     value = run.trace.values.get(options, NOTHING)
-    made = [options, *(o.node for o in value.objs if isinstance(o, New))]
-    parts = next((node.elts for node in made if isinstance(node, (ast.List, ast.Tuple, ast.Set))), [])
-    texts = [p.value for p in parts if isinstance(p, ast.Constant) and isinstance(p.value, str)]
-    return frozenset(Lit(t) for t in texts) if len(texts) == len(parts) and len(value.objs) < 2 else frozenset()
+    if len(value.objs) == 1 and isinstance(given := next(iter(value.objs)), Tup):
+        texts = [o.value for entry in given.entries if len(entry.objs) == 1 for o in entry.objs if isinstance(o, Lit)]
+        parts: Sequence[object] = given.entries
+    else:
+        made = [options, *(o.node for o in value.objs if isinstance(o, New))]
+        parts = next((node.elts for node in made if isinstance(node, (ast.List, ast.Tuple, ast.Set))), [])
+        texts = [part.value for part in parts if isinstance(part, ast.Constant)]
+    known = [text for text in texts if isinstance(text, str)]
+    return frozenset(known) if len(known) == len(parts) and len(value.objs) < 2 else frozenset()
+
+
+def _is_none_of(run: Interpreter, name: ast.Name, options: ast.expr) -> bool:
+    """Whether a name is a text that is known, and none of those of a list that is written out."""
+    objs, texts = _held_now(run, name).objs, _texts_in(run, options)
+    known = {o.value for o in objs if isinstance(o, Lit) and isinstance(o.value, str)}
+    return bool(texts) and len(known) == len(objs) > 0 and known.isdisjoint(texts)
 
 
 def _with_numbers_of(live: list[State], idle: State) -> State:
@@ -161,6 +179,8 @@ def truth(run: Interpreter, node: ast.expr) -> bool | None:
             return joined
         case ast.Compare() if (several := _asks_for_ranks(run, node)) is not None:
             return several
+        case ast.Compare(left=ast.Name() as name, ops=[ast.In() | ast.NotIn() as of], comparators=[texts]) if _is_none_of(run, name, texts):
+            return isinstance(of, ast.NotIn)
         case ast.Call() if "torch.is_grad_enabled" in run.trace.values.get(node.func, NOTHING).paths():
             return not run.no_grad
         case ast.Call(args=[asked], keywords=[]) if (paths := run.trace.values.get(node.func, NOTHING).paths()) and paths <= _ASK_FUNCTIONS:

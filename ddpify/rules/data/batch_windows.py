@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable, Iterator
+from collections.abc import Collection, Hashable, Iterator
 
 from ddpify.facts import batch_source, manual_batches
 from ddpify.facts.manual_batches import parts_of
@@ -210,7 +210,8 @@ def _losses(context: Context) -> list[Value]:
 def _otherwise(context: Context) -> ast.expr | None:
     """What else in a loss is picked from data by the number of the step, or by chance."""
     run, steps = context.facts.after, context.facts.training_loops
-    moving = {o for loss in _losses(context) for o in loss.origins if o.kind == "drawn" or (o.kind == "index" and o.of in steps)}
+    origins = {o for loss in _losses(context) for o in loss.origins}
+    moving = {o for o in origins if (o.kind == "index" and o.of in steps) or (o.kind == "drawn" and _at_steps(run, o.of, steps))}
     for tree in context.facts.trees.values() if moving else ():
         for node in tree.of(ast.Subscript, ast.Call):
             index, picked = join([run.value(n) for n in _picked_by(node)]), run.value(node)
@@ -224,6 +225,11 @@ def _otherwise(context: Context) -> ast.expr | None:
             if own and node not in context.facts.batch_sources and not _in_module(context, tree, node):
                 return node
     return None
+
+
+def _at_steps(run: Run, node: object, steps: Collection[ast.AST]) -> bool:
+    """Whether something is drawn in a loop of training: a parameter, for one, is drawn before."""
+    return any(loop.node in steps for call in run.calls(node) for loop in call.loops) if isinstance(node, ast.AST) else True
 
 
 def _picked_by(node: ast.expr) -> list[ast.expr]:
