@@ -50,6 +50,10 @@ class Claims:
         """Whether what might be a tuple of tensors was used as one tensor."""
         return base in self._used
 
+    def is_tuple(self, base: Hashable) -> bool:
+        """Whether what might be a tuple of tensors was taken for one, or for a dict."""
+        return base in self._taken and base not in self._used
+
     def _at_least(self, base: Hashable) -> int:
         known = self._ndims.get(base, 1)  # that of the samples
         if isinstance(base, Base) and isinstance(base.of, frozenset):
