@@ -93,6 +93,7 @@ class Shape(NamedTuple):
 
 
 INVERSE: Final = Shape("inverse")  # that of a number that is one over the number of samples; its scale is "other"
+ROOT: Final = Shape("root")  # that of a number whose square is a total over the samples; its scale is "other"
 
 
 class Argument(NamedTuple):

@@ -16,6 +16,7 @@ from ddpify.placement.shape import (
     LATER,
     MISSING,
     NO_CLAIM,
+    ROOT,
     ROWS,
     UNKNOWN,
     Argument,
@@ -246,6 +247,24 @@ def reduction(
     if over_batch is None:
         return COUPLED
     return Result("weighted" if over_batch == "mean" and x.scale == "chosen" else over_batch, left._replace(axis=0))
+
+
+def norm(use: Use) -> Result:
+    """`norm(x, p, dim)`: over the samples, they meet; the square of the Euclidean norm of all entries is a total over them."""
+    found = reduction(None, use, dim_at=2, keep_at=3)
+    euclidean = use.get(1, "p").literal in (None, 2, "fro") and len(use.args) < 3 and use.keywords.keys() <= {"p", "input"}
+    return Result("other", ROOT) if found == COUPLED and euclidean else found
+
+
+def power(use: Use) -> Result:
+    """`a ** b`: entry by entry; the square of a `ROOT` is a total."""
+    x, by = use.get(0, "input"), use.get(1, "exponent")
+    return Result("sum", Shape()) if x.shape == ROOT and by.scale is None and by.literal == 2 else elementwise(use)
+
+
+def squared(use: Use) -> Result:
+    """`square(a)`."""
+    return power(use.over(use.get(0, "input"), Argument(literal=2)))
 
 
 def counted_up(use: Use) -> Result:
