@@ -1732,3 +1732,34 @@ SCRIPTS["a mask of lengths that a list tells"] = Script(
             sgd.step()
     """
 )
+_WRITTEN_AGAIN = """
+    class Steps(Dataset):
+        def __len__(self):
+            return 44
+
+        def __getitem__(self, i):
+            return x[i].view(4, 2)
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.each, self.out = nn.Conv1d(2, 3, 3, padding=1), nn.Linear(3, 2)
+
+        def forward(self, steps):
+            return self.out(torch.tanh(self.each(steps.transpose(2, 1))).transpose(1, 2))AFTER
+
+    feed = DataLoader(Steps(), batch_size=8, shuffle=True)
+    net = Net()
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for steps in feed:
+            loss = LOSS
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+"""
+SCRIPTS |= {
+    f"what was read, written again {how}, beside it, {by}": Script(_WRITTEN_AGAIN.replace("AFTER", after).replace("LOSS", loss))
+    for how, after in (("with one dimension more", ".unsqueeze(1)"), ("as it was", ""))
+    for by, loss in (("by a loss", "F.mse_loss(net(steps), steps)"), ("one less the other", "(net(steps) - steps).abs().mean()"))
+}

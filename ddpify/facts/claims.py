@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable
 from typing import Literal, TypeAlias
 
 from ddpify.facts.origins import Origin
-from ddpify.placement.shape import Base
+from ddpify.placement.shape import Base, Just
 
 Noted: TypeAlias = "tuple[Literal['shown', 'used', 'taken', 'needed', 'written'], Hashable, int]"
 
@@ -43,7 +43,9 @@ class Claims:
             self.note(*each)
 
     def has(self, base: Hashable, least: int) -> bool:
-        """Whether something was seen to have so many dimensions."""
+        """Whether something was seen to have so many dimensions; or where it should have just so many, not seen to have others."""
+        if isinstance(base, Just):
+            return self._ndims.get(base, least) == least
         return self._at_least(base) >= least
 
     def is_tensor(self, base: Hashable) -> bool:

@@ -60,6 +60,7 @@ def together(use: Use, parts: Sequence[Argument]) -> Result:
     if len({r.scale for r in rows}) > 1:
         return NO_CLAIM
     shape = broadcast(rows, others)
+    use.as_many([shape_of(r) for r in rows])
     return COUPLED if shape is None else Result(rows[0].scale, shape)
 
 
