@@ -36,6 +36,7 @@ JOINED = frozenset(("joined",))
 WHOLE = frozenset(("whole samples",))
 STEPS = frozenset(("steps",))
 APART = frozenset(("steps apart",))
+TOTAL = frozenset(("total",))  # what samples met in is a total over them again
 FRACTION = frozenset(("fraction",))  # a part of the number of samples, of which a rank's share may be no whole number
 PART = frozenset(("fraction", "divided"))  # the same, by dividing it
 MULTIPLE = frozenset(("multiple",))  # several times the number of samples
@@ -254,13 +255,13 @@ def norm(use: Use) -> Result:
     """`norm(x, p, dim)`: over the samples, they meet; the square of the Euclidean norm of all entries is a total over them."""
     found = reduction(None, use, dim_at=2, keep_at=3)
     euclidean = use.get(1, "p").literal in (None, 2, "fro") and len(use.args) < 3 and use.keywords.keys() <= {"p", "input"}
-    return Result("other", ROOT) if found == COUPLED and euclidean else found
+    return found._replace(shape=ROOT) if found == COUPLED and euclidean else found
 
 
 def power(use: Use) -> Result:
     """`a ** b`: entry by entry; the square of a `ROOT` is a total."""
     x, by = use.get(0, "input"), use.get(1, "exponent")
-    return Result("sum", Shape()) if x.shape == ROOT and by.scale is None and by.literal == 2 else elementwise(use)
+    return Result("sum", Shape(), TOTAL) if x.shape == ROOT and by.scale is None and by.literal == 2 else elementwise(use)
 
 
 def squared(use: Use) -> Result:
