@@ -1229,3 +1229,33 @@ SCRIPTS |= {
     )
     for of, read in (("of tensors", "x[i]"), ("of arrays that a file may hold", "np.asarray(x[i].tolist(), dtype=np.float32)"))
 }
+SCRIPTS |= {
+    "a last batch of two samples, whose kinds are squeezed for a score": Script(
+        """
+        from sklearn.metrics import accuracy_score
+
+        feed = DataLoader(TensorDataset(x[:42], y[:42].view(-1, 1)), batch_size=8, shuffle=True)
+        first, second = nn.Linear(8, 6), nn.Linear(6, 2)
+        sgd = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.1)
+
+        def train(models):
+            one, two = models
+            scores = []
+            for rows, kinds in feed:
+                kinds = kinds.view(-1, )
+                found = two(one(rows))
+                right = torch.max(found, 1)[1]
+                scores.append(accuracy_score(kinds.cpu().data.squeeze().numpy(), right.cpu().data.squeeze().numpy()))
+                loss = F.cross_entropy(found, kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+            return scores
+
+        for epoch in range(3):
+            shown = sum(train([first, second])[:5])
+            print("right", shown)
+        """,
+        same=("right",),
+    )
+}

@@ -1660,3 +1660,106 @@ SCRIPTS |= {
         ("and another, apart again by their number", "torch.cat([code, 2 * code])[:n].view(n, 1, 6).repeat(1, 4, 1)", ()),
     )
 }
+_MASKED = """
+    class Rows(Dataset):
+        def __len__(self):
+            return 44
+
+        def __getitem__(self, i):
+            return x[i, : 2 + i % 5], y[i]
+
+    def together(batch):
+        texts, kinds = zip(*batch)
+        lengths = torch.tensor([len(text) for text in texts])
+        longest = LONGEST
+        padded = torch.zeros(len(texts), longest)
+        for i, text in enumerate(texts):
+            padded[i, : len(text)] = text
+        return padded, torch.stack(kinds), lengths, longest
+
+    def padding(lengths, longest):
+        numbers = torch.arange(0, longest).unsqueeze(0).expand(lengths.shape[0], -1)
+        return numbers >= lengths.unsqueeze(1).expand(-1, longest)
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.each, self.out = nn.Linear(1, 6), nn.Linear(6, 2)
+
+        def forward(self, rows, lengths, longest):
+            mask = padding(lengths, longest)
+            each = torch.tanh(self.each(rows.unsqueeze(-1)))[:, : mask.shape[1]]
+            return self.out(each.masked_fill(mask.unsqueeze(-1), 0).sum(1) / lengths.unsqueeze(1))
+
+    feed = DataLoader(Rows(), batch_size=8, shuffle=True, collate_fn=together)
+    net = Net()
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds, lengths, longest in feed:
+            loss = F.cross_entropy(net(rows, lengths, longest), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+"""
+SCRIPTS |= {
+    f"a mask of lengths, expanded to the longest, which a collate function knows as {what}": Script(_MASKED.replace("LONGEST", longest))
+    for what, longest in (
+        ("the largest of them", "max(lengths).item()"),
+        ("that of a text", "max(len(text) for text in texts)"),
+    )
+}
+SCRIPTS["a mask of lengths that a list tells"] = Script(
+    """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.each, self.out = nn.Linear(1, 6), nn.Linear(6, 2)
+
+        def forward(self, rows, lengths):
+            mask = torch.arange(0, 6).unsqueeze(0) >= lengths.unsqueeze(1)
+            each = torch.tanh(self.each(rows.unsqueeze(-1)))[:, : mask.shape[1]]
+            return self.out(each.masked_fill(mask.unsqueeze(-1), 0).sum(1) / lengths.unsqueeze(1))
+
+    lengths = torch.tensor([2 + i % 5 for i in range(44)])
+    feed = DataLoader(TensorDataset(x, y, lengths), batch_size=8, shuffle=True)
+    net = Net()
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds, number in feed:
+            loss = F.cross_entropy(net(rows, number), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+    """
+)
+_WRITTEN_AGAIN = """
+    class Steps(Dataset):
+        def __len__(self):
+            return 44
+
+        def __getitem__(self, i):
+            return x[i].view(4, 2)
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.each, self.out = nn.Conv1d(2, 3, 3, padding=1), nn.Linear(3, 2)
+
+        def forward(self, steps):
+            return self.out(torch.tanh(self.each(steps.transpose(2, 1))).transpose(1, 2))AFTER
+
+    feed = DataLoader(Steps(), batch_size=8, shuffle=True)
+    net = Net()
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for steps in feed:
+            loss = LOSS
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+"""
+SCRIPTS |= {
+    f"what was read, written again {how}, beside it, {by}": Script(_WRITTEN_AGAIN.replace("AFTER", after).replace("LOSS", loss))
+    for how, after in (("with one dimension more", ".unsqueeze(1)"), ("as it was", ""))
+    for by, loss in (("by a loss", "F.mse_loss(net(steps), steps)"), ("one less the other", "(net(steps) - steps).abs().mean()"))
+}

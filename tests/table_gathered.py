@@ -276,3 +276,63 @@ SCRIPTS |= {
         ("the kind of the sample as far from the end", "kinds.shape[0] - 1 - i"),
     )
 }
+_BEST_ORDER = """
+    from itertools import permutations
+
+    class Heard(Dataset):
+        def __len__(self):
+            return 44
+
+        def __getitem__(self, i):
+            return GIVEN
+
+    def closeness(found, wanted):
+        along = (found * wanted).sum(-1, keepdim=True) * wanted / (wanted.norm(dim=-1, keepdim=True) ** 2 + 1e-3)
+        return torch.log10(1e-3 + along.norm(dim=-1) / ((found - along).norm(dim=-1) + 1e-3))
+
+    def best(found, heard):
+        wanted = WANTED
+
+        def of(order):
+            return sum([closeness(found[a], wanted[b]) for a, b in enumerate(order)]) / len(order)
+
+        most, _ = torch.max(torch.stack([of(order) for order in permutations(range(len(wanted)))]), dim=0)
+        return -torch.sum(most) / found[0].size(0)
+
+    feed = DataLoader(Heard(), batch_size=8, shuffle=True)
+    net = nn.Linear(8, 16)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.01)
+    for epoch in range(3):
+        for heard in feed:
+            loss = best(torch.chunk(net(heard[MIXED]), 2, 1), heard)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+"""
+SCRIPTS |= {
+    f"the best order of the speakers, whose voices are {where}": Script(
+        _BEST_ORDER.replace("GIVEN", given).replace("WANTED", wanted).replace("MIXED", mixed)
+    )
+    for where, given, wanted, mixed in (
+        ("in a list in a dict", '{"mixed": x[i], "apart": [x[i].flip(0), x[i] * 0.5]}', 'heard["apart"]', '"mixed"'),
+        ("in a tensor in a tuple", "x[i], torch.stack([x[i].flip(0), x[i] * 0.5])", "[heard[1][:, 0], heard[1][:, 1]]", "0"),
+    )
+}
+SCRIPTS["two halves of what a model says, both given to a loss that sorts them"] = Script(
+    """
+    def both(halves, wanted):
+        ordered = torch.sort(halves[0].sum(1) * halves[1].sum(1))[0]
+        return ((ordered - torch.sort(wanted)[0]) ** 2).mean()
+
+    feed = DataLoader(TensorDataset(x, y.float()), batch_size=8, shuffle=True)
+    net = nn.Linear(8, 6)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in feed:
+            halves = torch.chunk(net(rows), 2, 1)
+            loss = both(halves, kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+    """
+)

@@ -4272,3 +4272,47 @@ SCRIPTS |= {
         told=("DDP402",),
     ),
 }
+_RANKED = """
+    class Factors(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.users, self.items = nn.Embedding(11, 4), nn.Embedding(20, 4)
+
+        def forward(self, user, liked, other):
+            user, liked, other = self.users(user), self.items(liked), self.items(other)
+            ranked = -F.logsigmoid((user * liked).sum(1) - (user * other).sum(1)).mean()
+            sizes = 0.1 * (SIZES) / user.shape[0]
+            return ranked + sizes, ranked, sizes
+
+    number = torch.arange(44)
+    feed = DataLoader(TensorDataset(torch.stack([number % 11, number % 20, number * 7 % 20], 1)), batch_size=8, shuffle=True)
+    net = Factors()
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        shown = 0.0
+        for (triples,) in feed:
+            loss, ranked, sizes = net(triples[:, 0], triples[:, 1], triples[:, 2])
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+            shown += sizes.item() + ranked.item()
+        print("sizes", f"{shown:.5f}")
+"""
+SCRIPTS |= {
+    f"the sizes of a batch's rows, {what}": Script(
+        _RANKED.replace("SIZES", " + ".join(size.replace("X", name) for name in ("user", "liked", "other"))),
+        same=() if told else ("sizes",),
+        told=told,
+    )
+    for what, size, told in (
+        ("squared by pow", "X.norm(2).pow(2) / 2", ()),
+        ("squared by an operator", "torch.norm(X) ** 2", ()),
+        ("twice as large, squared", "torch.square(2 * torch.norm(X, p=2))", ()),
+        ("not squared", "X.norm(2)", ("DDP402", "DDP404")),
+        ("to the third power", "X.norm(2) ** 3", ("DDP402", "DDP404")),
+        ("their absolute values squared", "X.norm(1) ** 2", ("DDP402", "DDP404")),
+        ("as matrices, squared", "torch.linalg.norm(X, 2) ** 2", ("DDP402", "DDP404")),
+        ("one more, squared", "(X.norm(2) + 1) ** 2", ("DDP402", "DDP404")),
+        ("of either kind, squared", "(X.norm(2) if os.environ.get(\"WIDE\") else X.norm(1)) ** 2", ("DDP402", "DDP404")),
+    )
+}

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable
 from typing import Literal, TypeAlias
 
 from ddpify.facts.origins import Origin
-from ddpify.placement.shape import Base
+from ddpify.placement.shape import Base, Just
 
 Noted: TypeAlias = "tuple[Literal['shown', 'used', 'taken', 'needed', 'written'], Hashable, int]"
 
@@ -43,12 +43,18 @@ class Claims:
             self.note(*each)
 
     def has(self, base: Hashable, least: int) -> bool:
-        """Whether something was seen to have so many dimensions."""
+        """Whether something was seen to have so many dimensions; or where it should have just so many, not seen to have others."""
+        if isinstance(base, Just):
+            return self._ndims.get(base, least) == least
         return self._at_least(base) >= least
 
     def is_tensor(self, base: Hashable) -> bool:
         """Whether what might be a tuple of tensors was used as one tensor."""
         return base in self._used
+
+    def is_tuple(self, base: Hashable) -> bool:
+        """Whether what might be a tuple of tensors was taken for one, or for a dict."""
+        return base in self._taken and base not in self._used
 
     def _at_least(self, base: Hashable) -> int:
         known = self._ndims.get(base, 1)  # that of the samples

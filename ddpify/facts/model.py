@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, TypeAlias, TypeVar
 
 from ddpify.facts.origins import Origin, of_kind, union
-from ddpify.placement.shape import INVERSE, ROWS, Base, Scale, Shape
+from ddpify.placement.shape import INVERSE, ROOT, ROWS, Base, Scale, Shape
 from ddpify.records import dataclass, field
 
 Stack = tuple[ast.AST, ...]
@@ -300,7 +300,7 @@ def _either(one: Value, other: Value) -> Shape | None:
     """The dimensions of one of two tensors."""
     if one.shape is None or other.shape is None:
         alone = one.shape or other.shape
-        lost = alone == INVERSE or (one if one.shape is None else other).scale in ROWS
+        lost = alone in (INVERSE, ROOT) or (one if one.shape is None else other).scale in ROWS
         return None if lost or alone is None else alone._replace(uniform=False)
     sure, several = one.shape.sure and other.shape.sure, one.shape.several if one.shape.several == other.shape.several else None
     mine, others = _counted_from(one.shape), _counted_from(other.shape)

@@ -11,8 +11,8 @@ from ddpify.facts.model import NOTHING, Lit, New, Obj, Tup, Value, join
 from ddpify.facts.operands import argument, drawn_inside, entries, given, is_open
 from ddpify.facts.origins import Origin, of_kind, only, ungraded, without
 from ddpify.placement import rows
-from ddpify.placement.shape import COUPLED, NO_CLAIM, OWN, PLACES, ROWS, SEVERAL, UNKNOWN, Argument, Base, Result, Scale, Shape
-from ddpify.placement.transfer import APART, JOINED, WHOLE, Rule
+from ddpify.placement.shape import COUPLED, NO_CLAIM, OWN, PLACES, ROOT, ROWS, SEVERAL, UNKNOWN, Argument, Base, Result, Scale, Shape
+from ddpify.placement.transfer import APART, JOINED, TOTAL, WHOLE, Rule
 
 if TYPE_CHECKING:
     from ddpify.facts.interpret.state import Interpreter
@@ -136,6 +136,10 @@ def _value(found: Result, node: ast.AST, origins: frozenset[Origin]) -> Value:
         origins = without(origins, "parts")
     elif found.marks >= APART:
         origins = without(origins, "steps", "joined")
+    elif found.marks >= TOTAL:
+        origins = without(origins, "coupled")
+    elif found.shape == ROOT and found.marks and of_kind(origins, "coupled"):
+        found = found._replace(shape=None)  # samples have met before
     elif found.marks:
         origins |= {Origin(m, node) for m in found.marks}
     if found.parts:

@@ -13,6 +13,8 @@ def of_data(use: Use) -> Result:
     if x.scale is None and scales - {None} and scales.isdisjoint(ROWS):  # numbers that a batch as a whole has a part in
         return Result(scales.pop()) if len(scales) == 1 else NO_CLAIM
     same = kept(use.over(x))
+    if same.scale is None and same.shape is not None and x.items is not None:
+        return Result(None, same.shape.resized(1))  # a list is as its entries are, with one dimension less
     known = same.scale is not None or same.shape is not None or x.literal is not UNKNOWN
     return same if known else Result(None, Shape(UNKNOWN))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from ddpify.placement.shape import COUPLED, MISSING, NO_CLAIM, ROWS, UNKNOWN, Argument, Result, Shape, Use, shape_of
+from ddpify.placement.shape import COUPLED, MISSING, NO_CLAIM, ROWS, UNKNOWN, Argument, Just, Result, Shape, Use, shape_of
 from ddpify.placement.transfer import elementwise, linear, of_constants, of_last, together
 
 
@@ -24,6 +24,7 @@ def layer(ndims: tuple[int, ...], out: int | None, use: Use) -> Result:
         return COUPLED
     if shape.base is not None:
         use.shows.append((shape.base, min(ndims) - shape.dims))
+        use.shows += [(Just(shape.base), ndims[0] - shape.dims)] if len(ndims) == 1 else []
     ndim = out if out is not None else shape.ndim if shape.ndim is not None else ndims[0] if len(ndims) == 1 else None
     return Result("sample", shape.resized() if ndim is None else Shape(None, ndim, 0, shape.sure, by_step=shape.by_step))
 

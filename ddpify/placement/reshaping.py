@@ -373,7 +373,7 @@ def expanded(use: Use) -> Result:
         return NO_CLAIM if unlike else Result(x.scale, whole.resized())
     if len(use.args) == 2 and use.args[1].first[:1] and use.args[1].first[0].literal == -1:
         return Result(x.scale, shape.resized())  # no dimension is new: one that is has its size given
-    if not sizes or any(s.scale not in (None, "count") for s in sizes):
+    if not sizes or (any(s.scale not in (None, "count") for s in sizes) and not _keeps(sizes, shape)):
         return NO_CLAIM
     counts = _counts(sizes)
     if shape.base is not None:
@@ -385,6 +385,11 @@ def expanded(use: Use) -> Result:
     if more < 0:
         return NO_CLAIM
     return Result(x.scale, shape.resized(more, shape.axis + more)) if counts in ([], [shape.axis + more]) else COUPLED
+
+
+def _keeps(sizes: Sequence[Argument], shape: Shape) -> bool:
+    """Whether the samples' dimension stays, and none is new, which would have a size: the others may be as long as a batch says."""
+    return len(sizes) > shape.axis and sizes[0].literal == sizes[shape.axis].literal == -1
 
 
 def _spread(x: Argument, sizes: Sequence[Argument]) -> Result:

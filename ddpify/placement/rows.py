@@ -73,6 +73,8 @@ _LOSSES: dict[str, Rule] = {
 JOINS = ("cat", "concat", "concatenate")
 NAMES: dict[str, Rule] = {
     **dict.fromkeys(_ELEMENTWISE, transfer.elementwise),
+    **dict.fromkeys(("pow", "power"), transfer.power),
+    "square": transfer.squared,
     "masked_fill": transfer.masked_fill,
     **dict.fromkeys(_KEPT, transfer.kept),
     **dict.fromkeys(_OF_DATA, creation.of_data),
@@ -113,7 +115,8 @@ NAMES: dict[str, Rule] = {
     **dict.fromkeys(("mode",), partial(reduction, None, default=-1, several=True)),
     **dict.fromkeys(("std", "var"), partial(reduction, None, keep_at=3)),
     **dict.fromkeys(("std_mean", "var_mean"), partial(reduction, None, keep_at=3, several=True)),
-    **dict.fromkeys(("norm", "vector_norm", "quantile", "nanquantile"), partial(reduction, None, dim_at=2, keep_at=3)),
+    "norm": transfer.norm,
+    **dict.fromkeys(("vector_norm", "quantile", "nanquantile"), partial(reduction, None, dim_at=2, keep_at=3)),
     "kthvalue": partial(reduction, None, default=-1, dim_at=2, keep_at=3, several=True),
     "bincount": transfer.counted_up,
     # along one dimension
@@ -237,6 +240,7 @@ FUNCTIONAL: dict[str, Rule] = {  # names that mean something else in torch.nn.fu
     "unfold": partial(layers.patches, 4, 3),
     "fold": partial(layers.patches, 3, 4),
 }
+LINALG: dict[str, Rule] = {"norm": partial(reduction, None, dim_at=2, keep_at=3)}  # of a matrix, `2` stands for another norm
 DISTRIBUTIONS: dict[str, Rule] = {  # a distribution depends on the batch as its parameters do, and is as large as they are
     **dict.fromkeys((*_DISTRIBUTIONS, "kl_divergence"), transfer.elementwise)
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 # How a number depends on the samples of a batch. "sample": one entry, or block of entries, for each sample; "chosen": entries of some
@@ -37,6 +37,12 @@ class Base:
 
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, Base) and self._hash == other._hash and self.of == other.of)
+
+
+class Just(NamedTuple):
+    """What dimensions are counted from, where it has just so many, and not only so many at least."""
+
+    base: Hashable
 
 
 class Shape(NamedTuple):
@@ -93,6 +99,7 @@ class Shape(NamedTuple):
 
 
 INVERSE: Final = Shape("inverse")  # that of a number that is one over the number of samples; its scale is "other"
+ROOT: Final = Shape("root")  # that of a number whose square is a total over the samples; its scale is "other"
 
 
 class Argument(NamedTuple):
@@ -180,6 +187,11 @@ class Use:
             return shape.dims >= ndim
         self.needs.append((shape.base, ndim - shape.dims))
         return True
+
+    def as_many(self, shapes: Sequence[Shape]) -> None:
+        """Note that tensors are taken to have as many dimensions as one of which that is known."""
+        known = next((s.dims for s in shapes if s.base is None), None)
+        self.needs += [(Just(s.base), known - s.dims) for s in shapes if s.base is not None and known is not None]
 
     def proves(self, shape: Shape, ndim: int) -> bool:
         """Whether a tensor has so many dimensions; where it is not known, the operation would fail without."""

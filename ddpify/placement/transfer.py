@@ -16,6 +16,7 @@ from ddpify.placement.shape import (
     LATER,
     MISSING,
     NO_CLAIM,
+    ROOT,
     ROWS,
     UNKNOWN,
     Argument,
@@ -35,6 +36,7 @@ JOINED = frozenset(("joined",))
 WHOLE = frozenset(("whole samples",))
 STEPS = frozenset(("steps",))
 APART = frozenset(("steps apart",))
+TOTAL = frozenset(("total",))  # what samples met in is a total over them again
 FRACTION = frozenset(("fraction",))  # a part of the number of samples, of which a rank's share may be no whole number
 PART = frozenset(("fraction", "divided"))  # the same, by dividing it
 MULTIPLE = frozenset(("multiple",))  # several times the number of samples
@@ -59,6 +61,7 @@ def together(use: Use, parts: Sequence[Argument]) -> Result:
     if len({r.scale for r in rows}) > 1:
         return NO_CLAIM
     shape = broadcast(rows, others)
+    use.as_many([shape_of(r) for r in rows])
     return COUPLED if shape is None else Result(rows[0].scale, shape)
 
 
@@ -246,6 +249,24 @@ def reduction(
     if over_batch is None:
         return COUPLED
     return Result("weighted" if over_batch == "mean" and x.scale == "chosen" else over_batch, left._replace(axis=0))
+
+
+def norm(use: Use) -> Result:
+    """`norm(x, p, dim)`: over the samples, they meet; the square of the Euclidean norm of all entries is a total over them."""
+    found = reduction(None, use, dim_at=2, keep_at=3)
+    euclidean = use.get(1, "p").literal in (None, 2, "fro") and len(use.args) < 3 and use.keywords.keys() <= {"p", "input"}
+    return found._replace(shape=ROOT) if found == COUPLED and euclidean else found
+
+
+def power(use: Use) -> Result:
+    """`a ** b`: entry by entry; the square of a `ROOT` is a total."""
+    x, by = use.get(0, "input"), use.get(1, "exponent")
+    return Result("sum", Shape(), TOTAL) if x.shape == ROOT and by.scale is None and by.literal == 2 else elementwise(use)
+
+
+def squared(use: Use) -> Result:
+    """`square(a)`."""
+    return power(use.over(use.get(0, "input"), Argument(literal=2)))
 
 
 def counted_up(use: Use) -> Result:

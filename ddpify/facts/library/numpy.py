@@ -8,7 +8,7 @@ from ddpify.facts.library.generic import array_function, computed, drawn, shuffl
 from ddpify.facts.library.row import Rule, Use
 from ddpify.facts.library.torch import drawn_of_size, of_size
 from ddpify.facts.model import Value
-from ddpify.placement import shape
+from ddpify.placement import rows, shape
 
 _ARRAYS = ("array", "asarray")
 
@@ -17,7 +17,7 @@ def _of_arrays(use: Use) -> Value:
     """A function that is known by its name, or that works on each number by itself; any other one may combine samples."""
     known = use.name in tensors.KNOWN - _OTHERWISE and use.args
     if known and (not use.args[0].objs or use.name in tensors.OF_TUPLES or (use.name in _ARRAYS and _is_list_of_samples(use.args[0]))):
-        return array_function(use)
+        return array_function(use, rows.LINALG)
     looked_up = _LOOKED_UP.get(use.name)
     alone = looked_up is None or (not any(v.scale for i, v in enumerate(use.args) if i != looked_up) and not use.keywords)
     return computed(use) if use.name in (*_OF_EACH_NUMBER, *_LOOKED_UP) and alone else _combined(computed(use))

@@ -213,6 +213,7 @@ _DRAWN_SIZED = "rand randn randint normal rand_like randn_like randint_like".spl
 ROWS: dict[str, Rule] = {
     "torch": cased(array_function, instance),
     "torch.nn.functional": partial(array_function, particular=rows.FUNCTIONAL),
+    "torch.linalg": partial(array_function, particular=rows.LINALG),
     "torch.distributions": _distribution,
     **dict.fromkeys(("torch.is_tensor", "torch.manual_seed"), nothing),
     # new tensors

@@ -46,12 +46,12 @@ def _squeezed(context: Context, node: ast.Call) -> ast.expr | None:
 
 
 def _by_dims(value: Value, sizes: Sizes) -> str:
-    """The call that squeezes rows: the dimensions behind the samples', the last first, or all of them, if one entry is left."""
+    """What squeezes rows: the dimensions behind the samples', the last first, none if there are none, or all, if one entry is left."""
     shape = value.shape
     if not is_rows(value, several=True) or shape is None or shape.several is not False:
         return ""
     if shape.ndim is None:
         return "torch.atleast_1d({0}.squeeze())" if shape.single else ""
-    if not 1 < shape.ndim <= _DIMS or not (sizes.batches(value) or (shape.single and shape.ndim == 2)):
+    if not 0 < shape.ndim <= _DIMS or not (shape.ndim == 1 or sizes.batches(value) or (shape.single and shape.ndim == 2)):
         return ""
     return "{0}" + "".join(f".squeeze({dim})" for dim in reversed(range(1, shape.ndim)))

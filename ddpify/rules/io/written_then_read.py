@@ -69,6 +69,12 @@ EXAMPLES: tuple[Example, ...] = (
         frame="start",
     ),
     Example(
+        "an array of another run that is read in each round of a loop",
+        "for turn in range(2):\n"
+        '    start = np.load("start.npy")\n',
+        frame="start",
+    ),
+    Example(
         "the checkpoint that training has written",
         'torch.save(model.state_dict(), "last.pt")\n'
         'model.load_state_dict(torch.load("last.pt", map_location="cpu"))\n',
@@ -88,6 +94,18 @@ EXAMPLES: tuple[Example, ...] = (
         'other = np.load("other.npy")\n'
         "dist.barrier()\n"
         'weights = np.load("weights.npy")\n',
+        frame="start",
+    ),
+    Example(
+        "an array that is read in each round of a loop",
+        'np.save("weights.npy", np.ones(3))\n'
+        "for turn in range(2):\n"
+        '    weights = np.load("weights.npy")\n',
+        "if rank == 0:\n"
+        '    np.save("weights.npy", np.ones(3))\n'
+        "dist.barrier()\n"
+        "for turn in range(2):\n"
+        '    weights = np.load("weights.npy")\n',
         frame="start",
     ),
     Example(
@@ -215,7 +233,7 @@ def _before_reads(context: Context, files: _Files, placed: dict[ast.stmt, list[i
     """A barrier before each statement in which all ranks depend on what rank 0 did; `placed` is where, and when."""
     for touch in sorted((t for t in files.touched if t.kind != "remove" or t not in files.alone), key=lambda t: t.call.order):
         before = files.awaited(touch)
-        where = _place(context, touch, before) if before and _by_all(context, touch) else None
+        where = _before_rounds(context, touch, before) if before and _by_all(context, touch) else None
         if where is None or _barrier_beside(context, where, -1) or all(_fenced(context, files, t, touch, placed) for t in before):
             continue
         if not context.facts.is_edited(touch.call.node) and any(_within(where, t) for t in before):
@@ -568,6 +586,20 @@ def _place(context: Context, touch: Touch, before: Sequence[Touch] = ()) -> ast.
     around = (context.tree.statement(n) for n in nodes[at::-1])
     shared = (s for s in around if not _also_by_one(context, s) and not any(_within(s, t) for t in before))
     return next(shared, context.tree.statement(nodes[at]))
+
+
+def _before_rounds(context: Context, touch: Touch, before: Sequence[Touch]) -> ast.stmt | None:
+    """The outermost loop on the way to what all ranks wait for, in whose rounds nothing of that is done; else the statement itself."""
+    where = _place(context, touch, before)
+    awaited = {n for t in before for n in (*t.call.stack, t.call.node)}
+    for node in (*touch.call.stack, touch.call.node) if where is not None else ():
+        edited = not isinstance(node, ast.Module) and context.facts.is_edited(node)
+        around = context.facts.tree_of(node).ancestors(node) if edited else ()
+        inside = itertools.takewhile(lambda up: not isinstance(up, (ast.FunctionDef, ast.Lambda, ast.ClassDef)), around)
+        loops = [up for up in inside if isinstance(up, (ast.For, ast.While)) and awaited.isdisjoint(walk(up))]
+        if loops and not _also_by_one(context, loops[-1]):
+            return loops[-1]
+    return where
 
 
 def _also_by_one(context: Context, statement: ast.stmt) -> bool:

@@ -110,7 +110,8 @@ def _rows(context: Context) -> Iterator[ast.expr]:
     """The rows of a batch that all ranks have in training, where they are turned into an array, or given to a function that makes none."""
     for node, value in context.facts.after.trace.values.items():
         read = isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.Call))
-        if not isinstance(node, ast.expr) or not read or not is_rows(value) or not of_training(context, value):
+        several = value.shape is not None and value.shape.several is True
+        if not isinstance(node, ast.expr) or not read or several or not is_rows(value) or not of_training(context, value):
             continue
         varies = coupled_losses.pads(context, value) or coupled_losses.may_vary_in_shape(context, value)
         known = context.facts.is_edited(node) and not varies and not is_no_tensor(context, node)

@@ -104,12 +104,13 @@ def _gathered(context: Context, node: ast.expr, graded: bool = False) -> str:
     if graded:
         text = f"{_gathered(context, node)} if torch.is_grad_enabled() else {{0}}"
         return text if isinstance(context.facts.tree_of(node).parent[node], (ast.Call, ast.keyword)) else f"({text})"
-    if not rows.objs:
+    several = rows.shape is not None and rows.shape.several is True
+    if not rows.objs and not several:
         return f"{gather}({{0}})"
     if any(isinstance(o, New) and o.path == "dict" for o in rows.objs):
         return f"{{{{name: {gather}(part) for name, part in {{0}}.items()}}}}"
     each = f"{gather}(part) for part in {{0}}"
-    return f"tuple({each})" if all(isinstance(o, Tup) for o in rows.objs) else f"[{each}]"
+    return f"tuple({each})" if several or all(isinstance(o, Tup) for o in rows.objs) else f"[{each}]"
 
 
 def _by_names(context: Context, node: ast.Call, loss: Value) -> WholeBatchLoss | None:

@@ -62,7 +62,13 @@ def gather_edits(context: Context, index: ast.expr, value: ast.expr) -> tuple[li
 
 
 def is_no_tensor(context: Context, node: ast.expr, depth: int = 4) -> bool:
-    """Whether an expression is the list or the array that a tensor was turned into, at once or where its name is assigned."""
+    """Whether an expression is the list or the array that a tensor was turned into, at once or where its name is assigned.
+
+    So is a batch whose entries were read: a tuple or a dict of tensors.
+    """
+    shape = context.facts.after.value(node).shape
+    if shape is not None and shape.several is None and context.facts.after.interpreter.claims.is_tuple(shape.base):
+        return True
     if isinstance(node, ast.Name) and depth:
         defined = context.facts.after.definitions.reaching(node).definitions
         ups = [next((n for n in context.facts.tree_of(d).ancestors(d) if isinstance(n, ast.stmt)), None) for d in defined]
