@@ -1660,3 +1660,46 @@ SCRIPTS |= {
         ("and another, apart again by their number", "torch.cat([code, 2 * code])[:n].view(n, 1, 6).repeat(1, 4, 1)", ()),
     )
 }
+SCRIPTS["a forward that couples samples in training, evaluated with gradients, of loaders that a setting chooses"] = Script(
+    """
+    class Codes(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body, self.code = nn.Linear(8, 6), nn.Linear(6, 4)
+
+        def forward(self, rows):
+            codes = self.code(self.body(rows))
+            if not self.training:
+                return codes.sign()
+            centred = codes - codes.mean(0)
+            return ((centred.t() @ centred / (len(codes) - 1)) ** 2).sum() + codes.std(0).mean()
+
+
+    def of_one_size(config):
+        train = DataLoader(TensorDataset(x, y), batch_size=config["size"], shuffle=True)
+        return train, DataLoader(TensorDataset(x, y), batch_size=config["size"])
+
+
+    def loaders_of(config):
+        if "small" in config["data"]:
+            return of_one_size(config)
+        loaders = {}
+        for kind in ["train", "test"]:
+            loaders[kind] = DataLoader(TensorDataset(x, y), batch_size=config["size"], shuffle=(kind == "train"))
+        return loaders["train"], loaders["test"]
+
+
+    train, test = loaders_of({"data": "small one", "size": 4})
+    net = Codes()
+    sgd = torch.optim.SGD(net.parameters(), lr=0.001)
+    for epoch in range(2):
+        net.train()
+        for rows, _ in train:
+            sgd.zero_grad()
+            net(rows).backward()
+            sgd.step()
+        net.eval()
+        print("codes", len(torch.cat([net(rows).data for rows, _ in test])))
+    """,
+    told=("DDP402",),
+)

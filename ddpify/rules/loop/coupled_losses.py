@@ -154,7 +154,7 @@ def _evaluated(context: Context, last: ast.stmt) -> list[Value] | None:
     if any(has_own_test(context, c) for c in trained):
         return None
     mixed = any(c.result.of_kind("batch") and not of_training(context, c.result) for c in trained)
-    return None if evaluated and (mixed or not trained) else evaluated
+    return None if mixed or (evaluated and not trained) else evaluated
 
 
 def _gives_back_rows(context: Context, after: Run, node: ast.AST) -> bool:

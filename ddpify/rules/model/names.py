@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import Replace
 from ddpify.facts import library, optional_wraps, pickled
-from ddpify.facts.model import Class, Ext, New, Tup, outermost
+from ddpify.facts.model import Class, Ext, Lit, New, Tup, outermost
 from ddpify.facts.tree import Forest, argument, arguments, last_name, names_read, names_stored, same, structure, walk
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
@@ -136,6 +136,9 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                 yield _model_of(context, read, read, "DDP cannot be iterated, indexed or measured by len() like the model inside")
             elif wrapped is None:
                 yield _either(context, read)
+        for shown in _as_text(context, node):
+            if facts.wrapped(facts.after.value(shown)) and shown not in facts.unwrapped_arguments:
+                yield _model_of(context, shown, shown, "this is the text of the model, not of its wrapper")
         if isinstance(node, ast.Attribute):
             yield from _attribute(context, node)
         elif isinstance(node, ast.Call):
@@ -269,6 +272,17 @@ def _as_a_list(node: ast.AST) -> list[ast.expr]:
         return [node.value]
     ordering = ("len", "list", "enumerate", "reversed", "tuple", "zip", "iter", "next")
     return node.args if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ordering else []
+
+
+def _as_text(context: Context, node: ast.AST) -> list[ast.expr]:
+    """What a node makes text of: `f"{model}"`, `"%s" % model`."""
+    if isinstance(node, ast.FormattedValue):
+        return [node.value]
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mod):
+        return []
+    formats = (o for o in context.facts.after.value(node.left).objs if isinstance(o, Lit) and isinstance(o.value, str))
+    given = node.right.elts if isinstance(node.right, ast.Tuple) else [node.right]
+    return given if any(formats) else []
 
 
 def _by_name(context: Context, node: ast.Call) -> Iterator[Change | Finding]:
