@@ -2853,3 +2853,56 @@ SCRIPTS |= {
         "by str": ("__str__", '"best_" + str(self.net) + ".pt"'),
     }.items()
 }
+_SEVERAL_HELD = """
+    class Vote(nn.Module):
+        def __init__(self, nets):
+            super().__init__()
+            self.nets = nn.ModuleList(nets)
+
+        def forward(self, rows):
+            return sum(net(rows) for net in self.nets)
+
+
+    torch.manual_seed(0)
+    MADE
+    torch.save(vote.state_dict(), "vote.pt")
+    with torch.no_grad():
+        print("keys", sorted(vote.state_dict()), tuple(vote(x).shape))
+"""
+_FOLDS = """nets = []
+    for fold in range(2):
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+            sgd.zero_grad()
+            F.cross_entropy(net(rows), kinds).backward()
+            sgd.step()
+        nets.append(net)
+    """
+
+
+def _held(made: str, **wanted: tuple[str, ...]) -> Script:
+    """Trained models in a list of a module."""
+    return Script(_SEVERAL_HELD.replace("MADE", made), same=("keys",), **wanted)
+
+
+SCRIPTS |= {
+    "trained models of folds in a module": _held(_FOLDS + "vote = Vote(nets)"),
+    "trained models in a list that is written out, in a module": _held(
+        _FOLDS + "one, two = nets\n    vote = Vote([one, two])"
+    ),
+    "a trained model in a plain module": _held(_FOLDS + "vote = nn.Sequential()\n    vote.net = net"),
+    "models that are trained in a list, in a module": _held(
+        "nets = [nn.Linear(8, 2) for _ in range(2)]\n"
+        "    sgds = [torch.optim.SGD(net.parameters(), lr=0.1) for net in nets]\n"
+        "    train = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)\n"
+        "    for epoch in range(2):\n"
+        "        for net, sgd in zip(nets, sgds):\n"
+        "            for rows, kinds in train:\n"
+        "                sgd.zero_grad()\n"
+        "                F.cross_entropy(net(rows), kinds).backward()\n"
+        "                sgd.step()\n"
+        "    vote = Vote(nets)",
+        told=("DDP203",),
+    ),
+}
