@@ -1703,3 +1703,33 @@ SCRIPTS["a forward that couples samples in training, evaluated with gradients, o
     """,
     told=("DDP402",),
 )
+SCRIPTS["classes by rows of a unit matrix, smoothed by the script's own, in a loss without the library's"] = Script(
+    """
+    def one_hot(kinds, n):
+        return torch.eye(n)[kinds, :]
+
+
+    def smooth(kinds, n, part=0.3):
+        spread = torch.empty(size=torch.Size((kinds.size(0), n)))
+        spread.fill_(part / (n - 1))
+        _, index = torch.max(kinds, 1)
+        spread.scatter_(1, index.unsqueeze(1), 1 - part)
+        return spread
+
+
+    def cross_entropy(out, kinds):
+        return torch.mean(torch.sum(-kinds * nn.LogSoftmax(dim=1)(out), dim=1))
+
+
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+    for epoch in range(2):
+        for rows, kinds in loader:
+            kinds = one_hot(kinds, 2)
+            loss = 0.7 * cross_entropy(net(rows), smooth(kinds, 2))
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+    """,
+)
