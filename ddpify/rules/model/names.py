@@ -466,7 +466,21 @@ def _reads_wrapper(context: Context, node: ast.Attribute) -> bool:
     facts = context.facts
     if node.attr != "module" or library.DATAPARALLEL not in facts.before.copied(facts.before.value(node.value)).kinds():
         return False
-    return facts.wrapped(facts.after.copied(facts.after.value(node.value))) is False and _is_unwrapped(context, node.value)
+    bare = facts.wrapped(facts.after.copied(facts.after.value(node.value))) is False and _is_unwrapped(context, node.value)
+    return bare and not _holds_saved_wrapper(context, node.value)
+
+
+def _holds_saved_wrapper(context: Context, entry: ast.expr) -> bool:
+    """Whether an entry of a dict that is saved is the DataParallel that is written into it: `torch.save(states["model"].module, path)`."""
+    if not isinstance(entry, ast.Subscript):
+        return False
+    facts = context.facts
+    made = [argument(n, 0, "module") for n in _wrappers(context, entry) if isinstance(n, ast.Call)]
+    if made and all(isinstance(n, ast.Attribute) and n.attr == "module" and facts.wrapped(facts.after.value(n.value)) for n in made):
+        return True
+    read = facts.before.value(entry).objs
+    saved = (n for n in facts.pickled & facts.unwrapped_arguments if isinstance(n, ast.expr))
+    return any(facts.before.value(n).objs & read and _saved_wrapper(context, n) for n in saved)
 
 
 def _is_own(context: Context, node: ast.Attribute) -> bool:
