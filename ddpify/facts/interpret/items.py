@@ -44,7 +44,7 @@ def evaluate_subscript(run: Interpreter, node: ast.Subscript) -> Value:
 
 
 def _deals_rows(base: Value, index: Value) -> bool:
-    """Whether the first index of a tensor that is none of a batch is a batch's rows, so that what it gives is too: `torch.eye(n)[labels, :]`."""
+    """Whether the first index of a tensor that is none of a batch is a batch's rows: so is what it gives, `torch.eye(n)[labels, :]`."""
     firsts = [o.entries[0] for o in index.objs if isinstance(o, Tup) and o.entries]
     return not base.objs and base.scale is None and not base.of_kind("batch") and any(v.scale == "sample" for v in firsts)
 
