@@ -1733,3 +1733,35 @@ SCRIPTS["classes by rows of a unit matrix, smoothed by the script's own, in a lo
             sgd.step()
     """,
 )
+SCRIPTS["a loss of all ranks' rows, weighed by how they were mixed"] = Script(
+    """
+    def one_hot(kinds, n):
+        return torch.eye(n)[kinds, :]
+
+
+    def smooth(kinds, n, part=0.3):
+        spread = torch.empty(size=torch.Size((kinds.size(0), n)))
+        spread.fill_(part / (n - 1))
+        _, index = torch.max(kinds, 1)
+        spread.scatter_(1, index.unsqueeze(1), 1 - part)
+        return spread
+
+
+    def cross_entropy(out, kinds):
+        return torch.mean(torch.sum(-kinds * nn.LogSoftmax(dim=1)(out), dim=1))
+
+
+    torch.manual_seed(0)
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    loader = DataLoader(TensorDataset(x, y), batch_size=8)
+    for epoch in range(2):
+        for rows, kinds in loader:
+            part = torch.rand(1).item()
+            kinds = one_hot(kinds, 2)
+            loss = part * cross_entropy(net(part * rows), smooth(kinds, 2))
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+    """,
+)
