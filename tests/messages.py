@@ -1829,6 +1829,8 @@ FROM_TABLES = (
     "a penalty on slopes of a critic with batch norm",
     "batch norm layers that the forward takes out of a list",
     "folders that must not be there",
+    "models that are trained in a list, in a module",
+    "a file named by a model's text, formatted",
     "numbers of numpy as many as a batch is long, from a distribution that has no row",
     "an average over valid targets in a model, evaluated as drawn",
     "the best weights, loaded for a last evaluation, at O1",

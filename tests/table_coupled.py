@@ -1763,3 +1763,108 @@ SCRIPTS |= {
     for how, after in (("with one dimension more", ".unsqueeze(1)"), ("as it was", ""))
     for by, loss in (("by a loss", "F.mse_loss(net(steps), steps)"), ("one less the other", "(net(steps) - steps).abs().mean()"))
 }
+SCRIPTS["a forward that couples samples in training, evaluated with gradients, of loaders that a setting chooses"] = Script(
+    """
+    class Codes(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body, self.code = nn.Linear(8, 6), nn.Linear(6, 4)
+
+        def forward(self, rows):
+            codes = self.code(self.body(rows))
+            if not self.training:
+                return codes.sign()
+            centred = codes - codes.mean(0)
+            return ((centred.t() @ centred / (len(codes) - 1)) ** 2).sum() + codes.std(0).mean()
+
+
+    def of_one_size(config):
+        train = DataLoader(TensorDataset(x, y), batch_size=config["size"], shuffle=True)
+        return train, DataLoader(TensorDataset(x, y), batch_size=config["size"])
+
+
+    def loaders_of(config):
+        if "small" in config["data"]:
+            return of_one_size(config)
+        loaders = {}
+        for kind in ["train", "test"]:
+            loaders[kind] = DataLoader(TensorDataset(x, y), batch_size=config["size"], shuffle=(kind == "train"))
+        return loaders["train"], loaders["test"]
+
+
+    train, test = loaders_of({"data": "small one", "size": 4})
+    net = Codes()
+    sgd = torch.optim.SGD(net.parameters(), lr=0.001)
+    for epoch in range(2):
+        net.train()
+        for rows, _ in train:
+            sgd.zero_grad()
+            net(rows).backward()
+            sgd.step()
+        net.eval()
+        print("codes", len(torch.cat([net(rows).data for rows, _ in test])))
+    """,
+    told=("DDP402",),
+)
+SCRIPTS["classes by rows of a unit matrix, smoothed by the script's own, in a loss without the library's"] = Script(
+    """
+    def one_hot(kinds, n):
+        return torch.eye(n)[kinds, :]
+
+
+    def smooth(kinds, n, part=0.3):
+        spread = torch.empty(size=torch.Size((kinds.size(0), n)))
+        spread.fill_(part / (n - 1))
+        _, index = torch.max(kinds, 1)
+        spread.scatter_(1, index.unsqueeze(1), 1 - part)
+        return spread
+
+
+    def cross_entropy(out, kinds):
+        return torch.mean(torch.sum(-kinds * nn.LogSoftmax(dim=1)(out), dim=1))
+
+
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+    for epoch in range(2):
+        for rows, kinds in loader:
+            kinds = one_hot(kinds, 2)
+            loss = 0.7 * cross_entropy(net(rows), smooth(kinds, 2))
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+    """,
+)
+SCRIPTS["a loss of all ranks' rows, weighed by how they were mixed"] = Script(
+    """
+    def one_hot(kinds, n):
+        return torch.eye(n)[kinds, :]
+
+
+    def smooth(kinds, n, part=0.3):
+        spread = torch.empty(size=torch.Size((kinds.size(0), n)))
+        spread.fill_(part / (n - 1))
+        _, index = torch.max(kinds, 1)
+        spread.scatter_(1, index.unsqueeze(1), 1 - part)
+        return spread
+
+
+    def cross_entropy(out, kinds):
+        return torch.mean(torch.sum(-kinds * nn.LogSoftmax(dim=1)(out), dim=1))
+
+
+    torch.manual_seed(0)
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    loader = DataLoader(TensorDataset(x, y), batch_size=8)
+    for epoch in range(2):
+        for rows, kinds in loader:
+            part = torch.rand(1).item()
+            kinds = one_hot(kinds, 2)
+            loss = part * cross_entropy(net(part * rows), smooth(kinds, 2))
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+    """,
+)

@@ -5375,3 +5375,70 @@ SCRIPTS |= {
         "os.makedirs(folder, exist_ok=False)", "FileExistsError", "return made", same=()
     ),
 }
+_LOG_OF_A_MODULE = """
+import os
+
+
+class Log:
+    def __init__(self, folder):
+        os.makedirs(folder, exist_ok=True)
+        self.path = os.path.join(folder, f"log {len(os.listdir(folder))}.txt")
+        with open(self.path, "w") as file:
+            file.write("started")
+
+    def write(self, line):
+        with open(self.path, "a") as file:
+            file.write(line)
+"""
+_TRAINS_IN_PHASES = """
+    from log import Log
+
+
+    {load}
+    torch.manual_seed(0)
+    loaders = {"train": DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True), "val": DataLoader(TensorDataset(x, y), batch_size=8)}
+    net = nn.Linear(8, 3)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    log = Log("logs")
+    {use}
+    for epoch in range(2):
+        for phase in ["train", "val"]:
+            total, guesses = 0.0, []
+            for rows, kinds in loaders[phase]:
+                with torch.set_grad_enabled(phase == "train"):
+                    scores = net(rows)
+                    loss = F.cross_entropy(scores, kinds)
+                if phase == "train":
+                    sgd.zero_grad()
+                    loss.backward()
+                    sgd.step()
+                else:
+                    guesses += scores.argmax(1).tolist()
+                total += loss.item()
+            {rare}
+            log.write(f"{epoch} {phase} {total}")
+"""
+_RARE = 'rare = [f"{phase} {k}" for k in range(3) if guesses.count(k) < 3]\n' + " " * 12 + "if rare:\n" + " " * 16 + 'log.write(f"{rare}")'
+_LOADS = """def load(net, path, log):
+        try:
+            net.load_state_dict(torch.load(path))
+            log.write("loaded")
+        except FileNotFoundError as error:
+            log.write(f"not there: {error}")
+        except Exception as error:
+            log.write(f"not loaded: {error}")
+"""
+
+
+def _in_phases(**parts: str) -> Script:
+    """Training in phases, with a log that another module writes."""
+    text = _TRAINS_IN_PHASES
+    for name in ("load", "use", "rare"):
+        text = text.replace("{" + name + "}", parts.get(name, "pass"))
+    return Script(text, files={"log.py": _LOG_OF_A_MODULE})
+
+
+SCRIPTS |= {
+    "a log of a list that a phase has a part in": _in_phases(rare=_RARE),
+    "a log of a checkpoint that may not be there": _in_phases(load=_LOADS, use='load(net, os.environ.get("START", "start.pt"), log)'),
+}

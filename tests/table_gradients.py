@@ -2016,3 +2016,31 @@ SCRIPTS |= {
         ("a parameter, by a total", "nn.Parameter(torch.zeros(1))", "(price * (unsure.mean().detach() - 0.3)).sum()"),
     )
 }
+SCRIPTS |= {
+    "optimizers in a list that has another name's models": Script(
+        """
+    torch.manual_seed(0)
+    nets = []
+    nets = [nn.Linear(8, 2) for _ in range(2)]
+    sgds = [torch.optim.SGD(net.parameters(), lr=0.1) for net in nets]
+    for net, sgd in zip(nets, sgds):
+        for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+            sgd.zero_grad()
+            F.cross_entropy(net(rows), kinds).backward()
+            sgd.step()
+    torch.save([net.state_dict() for net in nets], "nets.pt")
+    """
+    ),
+    "an optimizer that is named beside a number": Script(
+        """
+    shift, net = nn.Parameter(torch.zeros(44, 2)), nn.Linear(8, 2)
+    sgd, rate = torch.optim.SGD([shift, *net.parameters()], lr=0.1), 0.1
+    for epoch in range(2):
+        for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4):
+            sgd.zero_grad()
+            F.cross_entropy(net(rows) + shift.mean(0), kinds).backward()
+            sgd.step()
+    torch.save(shift, "shift.pt")
+    """
+    ),
+}

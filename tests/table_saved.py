@@ -553,3 +553,49 @@ SCRIPTS |= {
     f"a wrapper around {what}, as the beginning of a name says": Script(_PART_OR_ALL, same=("keys",), args=args)
     for what, args in {"all of a network": (), "a part of a network": ("--arch", "vgg16")}.items()
 }
+_WRAPPED_FOR_A_SETTING = """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--gpu", default="0")
+    args = parser.parse_args()
+    net = nn.Linear(8, 2)
+    torch.save(net.state_dict(), "start.pt")
+    if QUESTION:
+        net = nn.DataParallel(net)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    start = torch.load("start.pt")
+    if len(args.gpu) > 1:
+        start = {"module." + key: value for key, value in start.items()}
+    net.load_state_dict(start)
+    for epoch in range(2):
+        for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+            sgd.zero_grad()
+            F.cross_entropy(net(rows), kinds).backward()
+            sgd.step()
+    torch.save(net.state_dict(), "last.pt")
+"""
+SCRIPTS |= {
+    f"a wrapper for several devices, if {asked}": Script(_WRAPPED_FOR_A_SETTING.replace("QUESTION", asked))
+    for asked in ("len(args.gpu) > 1 and torch.cuda.is_available()", "torch.cuda.device_count() > 1 and len(args.gpu) > 1")
+}
+SCRIPTS["a model in a DataParallel in a dict that is saved, of which the model inside is saved, too"] = Script(
+    """
+    def save(states, path):
+        torch.save(states, path)
+        if "net" in states:
+            torch.save(states["net"].module, "inner.pth")
+
+
+    net = nn.DataParallel(nn.Linear(8, 2))
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+            sgd.zero_grad()
+            F.cross_entropy(net(rows), kinds).backward()
+            sgd.step()
+        save({"net": net, "epoch": epoch}, "last.pth")
+    for path in ("last.pth", "inner.pth"):
+        held = torch.load(path, weights_only=False)
+        print("held", path, type(held["net"] if isinstance(held, dict) else held).__name__)
+    """,
+    same=("held",),
+)

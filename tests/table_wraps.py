@@ -2763,3 +2763,146 @@ SCRIPTS["the message of an assertion that asks the model"] = Script(
     """,
     same=("asked for",),
 )
+_HELD = """
+    class Deployed(nn.Module):
+        def __init__(self, net):
+            super().__init__()
+            self.net = net
+
+        def forward(self, rows):
+            return self.net(rows / 2)
+
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(8, 4), nn.ReLU(), nn.Linear(4, 2))
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+            sgd.zero_grad()
+            F.cross_entropy(net(rows), kinds).backward()
+            sgd.step()
+        {each}
+    {then}
+"""
+
+
+def _deployed(each: str, then: str, **wanted: tuple[str, ...]) -> Script:
+    """A trained model in another module."""
+    return Script(_HELD.replace("{each}", each).replace("{then}", then), **wanted)
+
+
+SCRIPTS |= {
+    "a module made of a trained model, saved": _deployed(
+        "deployed = Deployed(net)",
+        'torch.save(deployed.state_dict(), "deployed.pt")\n    print("keys", sorted(deployed.state_dict()))',
+        same=("keys",),
+    ),
+    "a module made of a trained model, traced": _deployed(
+        "pass",
+        'traced = torch.jit.trace(Deployed(net), torch.ones(1, 8))\n    print("traced", sorted(traced.state_dict()))',
+        same=("traced",),
+    ),
+    "a module made of a trained model, then trained": _deployed(
+        "pass",
+        "tuned = Deployed(net)\n"
+        "    again = torch.optim.SGD(tuned.parameters(), lr=0.1)\n"
+        "    for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):\n"
+        "        again.zero_grad()\n"
+        "        F.cross_entropy(tuned(rows), kinds).backward()\n"
+        "        again.step()\n"
+        '    torch.save(tuned.state_dict(), "tuned.pt")',
+    ),
+}
+_NAMED_BY_TEXT = """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc = nn.Linear(8, 2)
+
+        def forward(self, rows):
+            return self.fc(rows)
+
+        def METHOD(self):
+            return "linear"
+
+
+    class Trainer:
+        def __init__(self, net):
+            self.net = net
+            self.sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+
+        def epoch(self, number):
+            for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+                self.sgd.zero_grad()
+                F.cross_entropy(self.net(rows), kinds).backward()
+                self.sgd.step()
+            torch.save(self.net.state_dict(), TEXT)
+
+
+    trainer = Trainer(Net())
+    for number in range(2):
+        trainer.epoch(number)
+    print("files", sorted(f for f in os.listdir(".") if f.startswith("best")))
+"""
+SCRIPTS |= {
+    f"a file named by a model's text, {how}": Script(_NAMED_BY_TEXT.replace("METHOD", method).replace("TEXT", text), same=("files",))
+    for how, (method, text) in {
+        "formatted": ("__str__", 'f"best_{self.net}.pt"'),
+        "shown for a programmer": ("__repr__", 'f"best_{self.net!r}.pt"'),
+        "by a percent sign": ("__str__", '"best_%s_%d.pt" % (self.net, number)'),
+        "by str": ("__str__", '"best_" + str(self.net) + ".pt"'),
+    }.items()
+}
+_SEVERAL_HELD = """
+    class Vote(nn.Module):
+        def __init__(self, nets):
+            super().__init__()
+            self.nets = nn.ModuleList(nets)
+
+        def forward(self, rows):
+            return sum(net(rows) for net in self.nets)
+
+
+    torch.manual_seed(0)
+    MADE
+    torch.save(vote.state_dict(), "vote.pt")
+    with torch.no_grad():
+        print("keys", sorted(vote.state_dict()), tuple(vote(x).shape))
+"""
+_FOLDS = """nets = []
+    for fold in range(2):
+        net = nn.Linear(8, 2)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+            sgd.zero_grad()
+            F.cross_entropy(net(rows), kinds).backward()
+            sgd.step()
+        nets.append(net)
+    """
+
+
+def _held(made: str, **wanted: tuple[str, ...]) -> Script:
+    """Trained models in a list of a module."""
+    return Script(_SEVERAL_HELD.replace("MADE", made), same=("keys",), **wanted)
+
+
+SCRIPTS |= {
+    "trained models of folds in a module": _held(_FOLDS + "vote = Vote(nets)"),
+    "trained models in a list that is written out, in a module": _held(
+        _FOLDS + "one, two = nets\n    vote = Vote([one, two])"
+    ),
+    "a trained model in a plain module": _held(_FOLDS + "vote = nn.Sequential()\n    vote.net = net"),
+    "models that are trained in a list, in a module": _held(
+        "nets = [nn.Linear(8, 2) for _ in range(2)]\n"
+        "    sgds = [torch.optim.SGD(net.parameters(), lr=0.1) for net in nets]\n"
+        "    train = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)\n"
+        "    for epoch in range(2):\n"
+        "        for net, sgd in zip(nets, sgds):\n"
+        "            for rows, kinds in train:\n"
+        "                sgd.zero_grad()\n"
+        "                F.cross_entropy(net(rows), kinds).backward()\n"
+        "                sgd.step()\n"
+        "    vote = Vote(nets)",
+        told=("DDP203",),
+    ),
+}

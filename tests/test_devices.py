@@ -43,6 +43,18 @@ for epoch in range(2):
 """
 OWN = 'f"cuda:{local_rank}"'
 
+PARSED = """\
+def parse():
+    opt = parser.parse_args()
+    parts = opt.gpu.split(",")
+    opt.gpu = []
+    for part in parts:
+        opt.gpu.append(int(part))
+    return opt
+
+
+"""
+
 # What stands before the training, and lines of it afterwards.
 SPELLINGS = {
     "set_device in an expression": (
@@ -72,6 +84,10 @@ SPELLINGS = {
     "a number of a list that is read from a text": (
         "cards = []\nfor part in args.gpu.split(','):\n    cards.append(int(part))\nw = torch.zeros(3).to(cards[0])",
         "cards = []\nfor part in args.gpu.split(','):\n    cards.append(int(part))\nw = torch.zeros(3).to(device)",
+    ),
+    "a number of a list that a setting becomes, read twice": (
+        f"{PARSED}opt, other = parse(), parse()\nw = torch.zeros(3).to(opt.gpu[0])",
+        f"{PARSED}opt, other = parse(), parse()\nw = torch.zeros(3).to(device)",
     ),
     "a number that is no device": ("w = torch.zeros(3).to(torch.float64).view(args.width - 7, 3)", None),
     "a number to move to, by name": ("w = torch.zeros(3).to(device=args.card)", "w = torch.zeros(3).to(device=device)"),

@@ -15,7 +15,7 @@ from ddpify.facts.model import NOTHING, Call, Func, Lit, New, Obj, Part, Value, 
 from ddpify.facts.moved_saves import moves
 from ddpify.facts.runs import Run
 from ddpify.facts.stepped import not_averaged, optimizers_of, owners
-from ddpify.facts.tree import Tree, names_in, same, scope_nodes, walk
+from ddpify.facts.tree import Tree, inside, names_in, same, scope_nodes, walk
 
 CALL = "average_gradients"
 _MADE = "torch.nn.Parameter", "torch.nn.Embedding.from_pretrained"  # of parameters that may be frozen from the start
@@ -199,7 +199,8 @@ def _start_of_tensors(facts: Facts, optimizer: New, single: bool) -> Start | Non
     statement = facts.entry.statement(optimizer.node)
     if not isinstance(statement, (ast.Assign, ast.AnnAssign)):
         return None
-    return Start(_given_all(facts, optimizer, statement), _tensors(facts, optimizer, statement, single), None)
+    tensors = _tensors(facts, optimizer, statement, single)
+    return Start(_given_all(facts, optimizer, statement), tensors, None) if tensors is not None else None
 
 
 def _given_all(facts: Facts, optimizer: New, statement: ast.stmt) -> ast.stmt:
@@ -248,13 +249,28 @@ def _is_module(run: Run, obj: Obj) -> bool:
     return isinstance(obj, New) and (run.interpreter.is_module(obj) or (obj.path not in kinds and bool(obj.path)))
 
 
-def _tensors(facts: Facts, optimizer: New, statement: ast.Assign | ast.AnnAssign, single: bool) -> str:
+def _tensors(facts: Facts, optimizer: New, statement: ast.Assign | ast.AnnAssign, single: bool) -> str | None:
     """The single tensors that an optimizer is given: by their names, where they have some beside it, or by way of its groups."""
     names = [_named(facts, made, statement) for made in facts.before.single_parameters(collect.optimizer_parameters(facts, optimizer))]
     if single and all(name for _, name in names):
         return f"[{', '.join(name for _, name in sorted(names))}]"
+    return _of_groups(facts, optimizer, statement)
+
+
+def _of_groups(facts: Facts, optimizer: New, statement: ast.Assign | ast.AnnAssign) -> str | None:
+    """What an optimizer moves, by way of its groups, as the name says that it has then, or the list that it is in; None where none does."""
+    run, value = facts.before, statement.value
     target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
-    return f'p for group in {ast.unparse(target)}.param_groups for p in group["params"]'
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        pairs = zip(target.elts, value.elts, strict=True)
+        target, value = next((pair for pair in pairs if optimizer.node in inside(pair[1])), (target, value))
+    given = run.value(value) if value is not None else NOTHING
+    if optimizer in given.objs:
+        return f'p for group in {ast.unparse(target)}.param_groups for p in group["params"]'
+    listed = isinstance(target, (ast.Name, ast.Attribute)) and all(isinstance(o, New) and o.path == "list" for o in given.objs)
+    if listed and any(optimizer in run.attribute(o, "[]").objs for o in given.objs):
+        return f'p for each in {ast.unparse(target)} for group in each.param_groups for p in group["params"]'
+    return None
 
 
 def _named(facts: Facts, instance: New, beside: ast.stmt) -> tuple[int, str]:

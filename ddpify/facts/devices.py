@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ddpify.facts.collect import Facts
-from ddpify.facts.model import Class, Func, Like, Lit, Method, Part, Value
+from ddpify.facts.model import Class, Func, Like, Lit, Method, New, Part, Value
 from ddpify.facts.tree import argument, is_none, last_name, walk
 
 INDEXED = re.compile(r"^(cuda|gpu):\d+$")
@@ -43,7 +43,8 @@ class Devices:
 
     def named(self, node: ast.expr) -> bool:
         """Whether an expression is a number of a GPU, or a text that holds one, which is the same on every rank."""
-        return (self._by_value(self.run.value(node)) or _pieced(node) or self._computed(node)) and not self.is_of_rank(node)
+        known = self._by_value(self.run.value(node)) or _pieced(node) or self._computed(node) or self._is_listed(node)
+        return known and not self.is_of_rank(node)
 
     def built(self, node: ast.AST) -> bool:
         """Whether an expression puts the text of one device together."""
@@ -64,6 +65,13 @@ class Devices:
         return any(
             (isinstance(o, Lit) and type(o.value) is int) or (isinstance(o, Part) and self._is_setting(o.name)) for o in value.objs
         ) or (not value.objs and bool(value.of_kind("index")) and value.scale is None and {k.kind for k in value.origins} == {"index"})
+
+    def _is_listed(self, node: ast.expr) -> bool:
+        """Whether an expression is an element of a list that is named for GPUs, of which nothing else is known: `opt.gpu_ids[0]`."""
+        named = isinstance(node, ast.Subscript) and isinstance(node.value, (ast.Name, ast.Attribute)) and last_name(node.value)
+        value = self.run.value(node)
+        listed = all(isinstance(o, Part) and isinstance(o.of, New) and o.of.path == "list" for o in value.objs)
+        return bool(named and _SETTING.search(named)) and bool(value.objs) and listed
 
     @staticmethod
     def _is_of_setting(obj: object) -> bool:

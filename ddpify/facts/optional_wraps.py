@@ -43,7 +43,12 @@ def _around(facts: Facts, node: ast.AST, otherwise: bool) -> Iterator[ast.If]:
 
 
 def of_devices(facts: Facts, test: ast.expr) -> bool:
-    """Whether a question is about the machine's devices, by itself, by a name bound to such a question or by what a function answers."""
+    """Whether a question is about the machine's devices, by itself, by a name bound to such a question or by what a function answers.
+
+    One that is also about a setting is no such question.
+    """
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        return all(of_devices(facts, part) for part in test.values)
     run, parts = facts.before, list(walk(test))
     read = {structure(n) for n in parts if isinstance(n, (ast.Name, ast.Attribute))}
     for node in (n for tree in facts.trees.values() for n in tree.of(ast.Assign)):

@@ -1,4 +1,4 @@
-"""Where the wrapper of a model gets into what is saved as a whole object: in a dict, a list, a tuple or an object of the project."""
+"""Where the wrapper of a model gets into what is saved as a whole object, or a module: in a dict, a list or an object of the project."""
 
 from __future__ import annotations
 
@@ -26,6 +26,13 @@ def saves(run: Run) -> Iterator[Call]:
             yield call
 
 
+def keys(run: Run) -> Iterator[Call]:
+    """The calls that ask a module for its state dict which has a wrapper somewhere inside."""
+    for call in run.trace.calls:
+        if call.method == "state_dict" and _holds_model(run, call.receiver):
+            yield call
+
+
 def whole(run: Run, models: frozenset[Obj]) -> Iterator[Call]:
     """The calls that pickle one of some models, alone or inside of something."""
     for call in run.trace.calls:
@@ -41,13 +48,21 @@ def _reaches(run: Run, value: Value, models: frozenset[Obj], depth: int = 0) -> 
 def entries(run: Run, tree: Tree) -> dict[ast.expr, ast.Call]:
     """The expressions of some files that put a wrapper into what is saved, each with a call that saves it."""
     out: dict[ast.expr, ast.Call] = {}
-    for call in saves(run):
-        for value in (*call.args, *call.keywords.values()):
-            for holder in _holders(run, value):
-                for node in (n for given in _stored_expressions(run, tree, holder) for n in _either(given)):
-                    if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and node in tree.parent and _is_wrapper(run.value(node)):
-                        out.setdefault(node, call.node)
+    saved = [(call, value) for call in saves(run) for value in (*call.args, *call.keywords.values())]
+    for call, value in (*saved, *((call, call.receiver) for call in keys(run))):
+        for node in _put_inside(run, tree, value):
+            if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and node in tree.parent and _is_wrapper(run.value(node)):
+                out.setdefault(node, call.node)
     return out
+
+
+def _put_inside(run: Run, tree: Tree, value: Value, depth: int = 0) -> Iterator[ast.AST]:
+    """The expressions that were put into the holders of wrappers in a value, and into what these were made of: `nn.ModuleList(models)`."""
+    for holder in _holders(run, value):
+        for node in (n for given in _stored_expressions(run, tree, holder) for n in _either(given)):
+            yield node
+            if isinstance(holder, New) and holder.path in library.CONTAINERS and isinstance(node, ast.expr) and depth < _DEPTH:
+                yield from _put_inside(run, tree, run.value(node), depth + 1)
 
 
 def _either(node: ast.AST) -> Iterator[ast.AST]:
@@ -79,11 +94,11 @@ def _holders(run: Run, value: Value, depth: int = 0) -> Iterator[New | Tup]:
 
 
 def _inside(run: Run, obj: Obj) -> list[Value]:
-    """What a container or an object of the project holds; a network is one thing."""
+    """What a container or an object of the project holds; a network of a library is one thing."""
     if isinstance(obj, Tup):
         return list(obj.items)
-    container = isinstance(obj, New) and (obj.path in library.COLLECTIONS or obj.path in library.HOLDERS)
-    own = isinstance(obj, New) and obj.cls is not None and not run.interpreter.is_module(obj)
+    container = isinstance(obj, New) and (obj.path in library.COLLECTIONS | library.CONTAINERS or obj.path in library.HOLDERS)
+    own = isinstance(obj, New) and (obj.cls is not None or obj.path == "torch.nn.Module")
     return list(run.of(obj).values()) if container or own else []
 
 

@@ -128,7 +128,8 @@ def _passed(facts: Facts) -> Iterator[tuple[ast.expr, ast.Call]]:
             value = run.value(arg)
             if not isinstance(_switched(arg), (ast.Name, ast.Attribute, ast.Subscript)) or not facts.wrapped(value):
                 continue
-            if not any(store.value.objs & value.objs and node in store.stack for store in run.trace.stores):
+            kept = (store for store in run.trace.stores if store.value.objs & value.objs and node in store.stack)
+            if all(any(map(run.interpreter.is_module, store.receiver.objs)) for store in kept):  # else it may be trained from there
                 yield arg, node
 
 

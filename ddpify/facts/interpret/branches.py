@@ -285,7 +285,8 @@ def known_flag(run: Interpreter, node: ast.expr, settings: bool = False) -> bool
     comparison = node if isinstance(node, ast.Compare) and len(node.ops) == 1 else None
     tested = node if comparison is None else comparison.left
     flag = _flag_tested(run, tested, settings)
-    if len(flag.objs) != 1 or not (flag.of_kind("literal") or (settings and _is_setting(run, tested, flag))):
+    spelled_out = flag.of_kind("literal") or (settings and _is_setting(run, tested, flag))
+    if not spelled_out or [isinstance(o, Lit) for o in flag.objs] != [True]:  # a list of what flags chose is none
         return None
     value = literal(flag)
     if comparison is None:

@@ -24,7 +24,7 @@ from ddpify.placement.shape import PLACES, ROWS, Scale
 def evaluate_subscript(run: Interpreter, node: ast.Subscript) -> Value:
     """`base[index]`."""
     base, index = run.expression(node.value), run.expression(node.slice)
-    if run.batch_sources and any(isinstance(o, Tup) for o in index.objs):
+    if (run.batch_sources or _deals_rows(base, index)) and any(isinstance(o, Tup) for o in index.objs):
         flow = library.mixed([index], {})
         index = Value(index.objs, flow.origins, flow.scale, flow.shape)
     value = item(run, base, index, node)
@@ -41,6 +41,12 @@ def evaluate_subscript(run: Interpreter, node: ast.Subscript) -> Value:
         value = Value(value.objs, value.origins, "other")
     run.events.append((Kind.READ, node, base, value))
     return value
+
+
+def _deals_rows(base: Value, index: Value) -> bool:
+    """Whether the first index of a tensor that is none of a batch is a batch's rows: so is what it gives, `torch.eye(n)[labels, :]`."""
+    firsts = [o.entries[0] for o in index.objs if isinstance(o, Tup) and o.entries]
+    return not base.objs and base.scale is None and not base.of_kind("batch") and any(v.scale == "sample" for v in firsts)
 
 
 def _is_of_one_sample(index: Value) -> bool:

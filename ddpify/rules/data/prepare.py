@@ -17,9 +17,10 @@ from ddpify.edits import InsertAfter, Under
 from ddpify.facts import disk
 from ddpify.facts.barriers import one_rank_ahead, waits
 from ddpify.facts.disk import Paths, Touch
+from ddpify.facts.effects import maker
 from ddpify.facts.fetched import CHECKING, FETCHES, fetches
 from ddpify.facts.library.effects import HANDLERS
-from ddpify.facts.model import Call, Class, Func, Obj
+from ddpify.facts.model import Call, Class, Func, New, Obj
 from ddpify.facts.tree import inside, walk
 from ddpify.records import dataclass, field
 from ddpify.rules.base import Change, Example, Finding, Proof
@@ -109,10 +110,18 @@ class Preparation:
         return not {*self.once_per_node, *self.alone, *self.waiting}.isdisjoint(self.context.tree.ancestors(statement))
 
     def writes(self, statement: ast.stmt) -> bool:
-        """Whether a statement writes files, and does so only where files are prepared."""
+        """Whether a statement writes files, and does so only where files are prepared; a writer that rank 0 alone has prepares nothing."""
         run, effects = self.context.facts.after, guards_of(self.context).effects
         calls = [c for n in walk(statement) if isinstance(n, ast.Call) for c in run.calls(n)]
+        called = (run.value(c.node.func.value) for c in calls if isinstance(c.node.func, ast.Attribute))
+        makers = (m for value in called for o in value.objs if (m := maker(o)) is not None and effects.is_writer(m))
+        if not all(map(self._made_here, makers)):
+            return False
         return any("file" in effects.kinds(c.node) for c in calls) and all(self.covers(c) for c in calls)
+
+    def _made_here(self, made: New) -> bool:
+        """Whether an object is made under a statement that prepares."""
+        return any(self.covers(c) for c in self.context.facts.after.calls(made.node) if made in c.result.objs)
 
 
 def preparation(context: Context) -> Preparation:

@@ -95,7 +95,9 @@ def _by_some_calls(context: Context, node: ast.Call, rows: dict[ast.Call, list[a
     edits = [Replace(a, _gathered(context, a, a in graded), (a,)) for a in parts]
     out = WholeBatchLoss(calls[0], tuple(edits), parts, graded)
     after = collect.redistributed_run(context.facts, dict(out.redistributes))
-    return out if is_of_all_ranks(context, after, node) and not any(_draws_or_reads_keys(after, n) for n in calls) else None
+    if any(_draws_or_reads_keys(after, n) or _is_weighed_by_draws(context, n) for n in calls):
+        return None
+    return out if is_of_all_ranks(context, after, node) else None
 
 
 def _gathered(context: Context, node: ast.expr, graded: bool = False) -> str:
@@ -155,7 +157,7 @@ def _evaluated(context: Context, last: ast.stmt) -> list[Value] | None:
     if any(has_own_test(context, c) for c in trained):
         return None
     mixed = any(c.result.of_kind("batch") and not of_training(context, c.result) for c in trained)
-    return None if evaluated and (mixed or not trained) else evaluated
+    return None if mixed or (evaluated and not trained) else evaluated
 
 
 def _gives_back_rows(context: Context, after: Run, node: ast.AST) -> bool:
@@ -481,3 +483,15 @@ def _draws_or_reads_keys(run: Run, node: ast.Call) -> bool:
     """Whether a call draws random numbers of its own, so that the ranks' losses differ, or takes what it is given for a dict."""
     keyed = any(c.method in ("items", "keys", "values") and node in c.stack and c.receiver.of_kind("whole") for c in run.trace.calls)
     return keyed or any(c.result.of_kind("random") for c in run.calls(node))
+
+
+def _is_weighed_by_draws(context: Context, node: ast.expr) -> bool:
+    """Whether a loss is multiplied by a number that each rank draws for its own samples: `lam * loss(model(mixed), kinds)`."""
+    tree, inner = context.facts.tree_of(node), node
+    while isinstance(up := tree.parent[inner], ast.BinOp):
+        other = up.left if up.right is inner else up.right
+        value = context.facts.after.value(other)
+        if isinstance(up.op, (ast.Mult, ast.Div)) and value.of_kind("drawn") and not value.of_kind("batch"):
+            return True
+        inner = up
+    return False

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 from ddpify.edits import Replace
 from ddpify.facts import library, optional_wraps, pickled
-from ddpify.facts.model import Class, Ext, New, Tup, outermost
+from ddpify.facts.model import Class, Ext, Lit, New, Tup, outermost
 from ddpify.facts.tree import Forest, argument, arguments, last_name, names_read, names_stored, same, structure, walk
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
@@ -136,6 +136,9 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
                 yield _model_of(context, read, read, "DDP cannot be iterated, indexed or measured by len() like the model inside")
             elif wrapped is None:
                 yield _either(context, read)
+        for shown in _as_text(context, node):
+            if facts.wrapped(facts.after.value(shown)) and shown not in facts.unwrapped_arguments:
+                yield _model_of(context, shown, shown, "this is the text of the model, not of its wrapper")
         if isinstance(node, ast.Attribute):
             yield from _attribute(context, node)
         elif isinstance(node, ast.Call):
@@ -245,6 +248,10 @@ def _saved_wrapped(context: Context) -> Iterator[Finding]:
     for node in dict.fromkeys(call.node for call in pickled.saves(context.facts.after)):
         why = "the saved object contains the DDP wrapper: what loads the file needs a process group"
         yield context.manual(CODE, node, why, "save the model itself, model.module, or its state_dict()")
+    wrapped_before = {call.node for call in pickled.keys(context.facts.before)}
+    for node in dict.fromkeys(call.node for call in pickled.keys(context.facts.after) if call.node not in wrapped_before):
+        why = "a model in this module is in a DDP wrapper, which puts `module.` into its keys"
+        yield context.manual(CODE, node, why, "give the module the model itself, model.module")
 
 
 def _either(context: Context, node: ast.expr, prefixed: bool = False) -> Change | Finding:
@@ -269,6 +276,17 @@ def _as_a_list(node: ast.AST) -> list[ast.expr]:
         return [node.value]
     ordering = ("len", "list", "enumerate", "reversed", "tuple", "zip", "iter", "next")
     return node.args if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ordering else []
+
+
+def _as_text(context: Context, node: ast.AST) -> list[ast.expr]:
+    """What a node makes text of: `f"{model}"`, `"%s" % model`."""
+    if isinstance(node, ast.FormattedValue):
+        return [node.value]
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mod):
+        return []
+    formats = (o for o in context.facts.after.value(node.left).objs if isinstance(o, Lit) and isinstance(o.value, str))
+    given = node.right.elts if isinstance(node.right, ast.Tuple) else [node.right]
+    return given if any(formats) else []
 
 
 def _by_name(context: Context, node: ast.Call) -> Iterator[Change | Finding]:
@@ -448,7 +466,21 @@ def _reads_wrapper(context: Context, node: ast.Attribute) -> bool:
     facts = context.facts
     if node.attr != "module" or library.DATAPARALLEL not in facts.before.copied(facts.before.value(node.value)).kinds():
         return False
-    return facts.wrapped(facts.after.copied(facts.after.value(node.value))) is False and _is_unwrapped(context, node.value)
+    bare = facts.wrapped(facts.after.copied(facts.after.value(node.value))) is False and _is_unwrapped(context, node.value)
+    return bare and not _holds_saved_wrapper(context, node.value)
+
+
+def _holds_saved_wrapper(context: Context, entry: ast.expr) -> bool:
+    """Whether an entry of a dict that is saved is the DataParallel that is written into it: `torch.save(states["model"].module, path)`."""
+    if not isinstance(entry, ast.Subscript):
+        return False
+    facts = context.facts
+    made = [argument(n, 0, "module") for n in _wrappers(context, entry) if isinstance(n, ast.Call)]
+    if made and all(isinstance(n, ast.Attribute) and n.attr == "module" and facts.wrapped(facts.after.value(n.value)) for n in made):
+        return True
+    read = facts.before.value(entry).objs
+    saved = (n for n in facts.pickled & facts.unwrapped_arguments if isinstance(n, ast.expr))
+    return any(facts.before.value(n).objs & read and _saved_wrapper(context, n) for n in saved)
 
 
 def _is_own(context: Context, node: ast.Attribute) -> bool:
