@@ -201,3 +201,11 @@ def test_a_function_that_prints_beside_what_it_returns_is_asked_to_on_rank_zero(
     assert "(torch.ones(1, 8),), verbose=rank == 0)" in ddpify.convert(path).code
     path.write_text(SCRIPT.format(head=head.format(", verbose=False"), each="pass"))
     assert "(torch.ones(1, 8),), verbose=False)" in ddpify.convert(path).code
+
+
+@pytest.mark.parametrize("test", ['kept == "all"', 'kept in ("all", "last")', 'kept in ["all"]'])
+def test_what_another_setting_writes_is_guarded_too(tmp_path: Path, test: str) -> None:
+    (tmp_path / "train.py").write_text(SCRIPT.format(head='kept = "none"', each=f'if {test}: torch.save(model.state_dict(), "kept.pt")'))
+    done = ddpify.convert(tmp_path / "train.py")
+    assert done.exit_code == 0
+    assert f"if rank == 0 and {test}: torch.save(model.module.state_dict(), " in done.code
