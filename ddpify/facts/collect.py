@@ -269,14 +269,18 @@ def _by_hand(facts: Facts) -> None:
 
 
 def _fed_by(facts: Facts, found: Mapping[ast.AST, BatchSource]) -> bool:
-    """Run once more with batches made by hand; whether a loss comes from one. What only stands beside a loader's batches is none."""
+    """Run once more with batches made by hand; whether a loss comes from one.
+
+    What is drawn in a loop in which each loss comes from a loader is noise.
+    """
     again = run(facts.project, replace(facts.base, batch_sources=found)) if found else facts.before
     loops = [_loop(again, call) for call in _backwards(again)] if found else []
     fed = {o for loop in loops for o in loop.loaders if isinstance(o, New) and o.path in batch_source.PATHS}
-    alone = {o for loop in loops if not any(map(again.is_loader, loop.loss.of_kind("batch"))) for o in fed & loop.loaders}
-    needed = {node: each for node, each in found.items() if any(o.node is node for o in alone)}
-    if needed and len(needed) < len({o.node for o in fed}):
-        return _fed_by(facts, needed)
+    alone = {loop.batch and loop.batch.node for loop in loops if not any(map(again.is_loader, loop.loss.of_kind("batch")))}
+    there = {o.node for loop in loops if (loop.batch and loop.batch.node) in alone for o in fed & loop.loaders}
+    noise = {o.node for o in fed if there} - there
+    if not noise.isdisjoint(found):
+        return _fed_by(facts, {node: each for node, each in found.items() if node not in noise})
     if fed:
         facts.batch_sources, facts.before, facts.after, facts.loops = found, again, again, loops
     return bool(fed)
