@@ -276,8 +276,9 @@ def _fed_by(facts: Facts, found: Mapping[ast.AST, BatchSource]) -> bool:
     again = run(facts.project, replace(facts.base, batch_sources=found)) if found else facts.before
     loops = [_loop(again, call) for call in _backwards(again)] if found else []
     fed = {o for loop in loops for o in loop.loaders if isinstance(o, New) and o.path in batch_source.PATHS}
-    alone = {loop.batch and loop.batch.node for loop in loops if not any(map(again.is_loader, loop.loss.of_kind("batch")))}
-    there = {o.node for loop in loops if (loop.batch and loop.batch.node) in alone for o in fed & loop.loaders}
+    alone = [loop for loop in loops if not any(map(again.is_loader, loop.loss.of_kind("batch")))]
+    around = {loop.batch.node for loop in alone if loop.batch is not None}
+    there = {o.node for t in loops if t in alone or any(loop.node in around for loop in t.backward.loops) for o in fed & t.loaders}
     noise = {o.node for o in fed if there} - there
     if not noise.isdisjoint(found):
         return _fed_by(facts, {node: each for node, each in found.items() if node not in noise})
