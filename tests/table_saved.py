@@ -599,3 +599,59 @@ SCRIPTS["a model in a DataParallel in a dict that is saved, of which the model i
     """,
     same=("held",),
 )
+
+_KEEPER = """\
+import torch
+
+
+class Keeper:
+    def __init__(self, path, **modules):
+        self.path, self.modules = path, modules
+
+    def save(self):
+        kept = {}
+        for name, module in self.modules.items():
+            kept[name] = module.state_dict()
+        torch.save(kept, self.path)
+"""
+SCRIPTS["networks and optimizers in dicts with attributes, whose states another object saves"] = Script(
+    """
+    from keeper import Keeper
+    from munch import Munch
+
+
+    def begun(module):
+        if isinstance(module, nn.Linear):
+            nn.init.constant_(module.weight, 0.1)
+
+
+    class Trainer:
+        def __init__(self):
+            self.nets = Munch(judge=nn.Linear(8, 2))
+            self.optims = Munch()
+            for name in self.nets.keys():
+                self.optims[name] = torch.optim.SGD(self.nets[name].parameters(), lr=0.1)
+            self.keepers = [Keeper("nets.pt", **self.nets), Keeper("optims.pt", **self.optims)]
+
+        def train(self, loader):
+            nets, optims = self.nets, self.optims
+            for name, net in self.nets.items():
+                net.apply(begun)
+            for epoch in range(3):
+                for rows, kinds in loader:
+                    loss = F.cross_entropy(nets.judge(rows), kinds)
+                    for optim in self.optims.values():
+                        optim.zero_grad()
+                    loss.backward()
+                    optims.judge.step()
+                for keeper in self.keepers:
+                    keeper.save()
+
+
+    Trainer().train(DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True))
+    """,
+    files={"keeper.py": _KEEPER},
+    stand_ins={
+        "munch.py": "class Munch(dict):\n    __getattr__, __setattr__ = dict.__getitem__, dict.__setitem__\n",
+    },
+)

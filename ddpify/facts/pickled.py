@@ -26,11 +26,13 @@ def saves(run: Run) -> Iterator[Call]:
             yield call
 
 
-def keys(run: Run) -> Iterator[Call]:
-    """The calls that ask a module for its state dict which has a wrapper somewhere inside."""
+def keys(run: Run) -> Iterator[tuple[Call, Value]]:
+    """The calls that ask modules for their state dict which have a wrapper somewhere inside, and these modules."""
     for call in run.trace.calls:
-        if call.method == "state_dict" and _holds_model(run, call.receiver):
-            yield call
+        asked = call.receiver.instances() if call.method == "state_dict" else frozenset()
+        modules = Value(frozenset(o for o in asked if run.interpreter.is_module(o) or o.path.startswith("torch.nn.")))
+        if _holds_model(run, modules):
+            yield call, modules
 
 
 def whole(run: Run, models: frozenset[Obj]) -> Iterator[Call]:
@@ -49,7 +51,7 @@ def entries(run: Run, tree: Tree) -> dict[ast.expr, ast.Call]:
     """The expressions of some files that put a wrapper into what is saved, each with a call that saves it."""
     out: dict[ast.expr, ast.Call] = {}
     saved = [(call, value) for call in saves(run) for value in (*call.args, *call.keywords.values())]
-    for call, value in (*saved, *((call, call.receiver) for call in keys(run))):
+    for call, value in (*saved, *keys(run)):
         for node in _put_inside(run, tree, value):
             if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and node in tree.parent and _is_wrapper(run.value(node)):
                 out.setdefault(node, call.node)

@@ -248,8 +248,8 @@ def _saved_wrapped(context: Context) -> Iterator[Finding]:
     for node in dict.fromkeys(call.node for call in pickled.saves(context.facts.after)):
         why = "the saved object contains the DDP wrapper: what loads the file needs a process group"
         yield context.manual(CODE, node, why, "save the model itself, model.module, or its state_dict()")
-    wrapped_before = {call.node for call in pickled.keys(context.facts.before)}
-    for node in dict.fromkeys(call.node for call in pickled.keys(context.facts.after) if call.node not in wrapped_before):
+    wrapped_before = {call.node for call, _ in pickled.keys(context.facts.before)}
+    for node in dict.fromkeys(call.node for call, _ in pickled.keys(context.facts.after) if call.node not in wrapped_before):
         why = "a model in this module is in a DDP wrapper, which puts `module.` into its keys"
         yield context.manual(CODE, node, why, "give the module the model itself, model.module")
 
