@@ -1868,3 +1868,34 @@ SCRIPTS["a loss of all ranks' rows, weighed by how they were mixed"] = Script(
             sgd.step()
     """,
 )
+
+SCRIPTS["the values of a batch's dict, of which a convolution takes one, less what a layer makes of another"] = Script(
+    """
+    class Moved(Dataset):
+        def __len__(self):
+            return 40
+
+        def __getitem__(self, i):
+            return {"picture": x[i].view(1, 2, 4), "move": y[i].float().repeat(3)}
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.seen, self.last, self.mean = nn.Conv2d(1, 2, 1), nn.Linear(16, 2), nn.Linear(3, 2)
+
+        def forward(self, pictures, moves):
+            return self.last(self.seen(pictures).flatten(1)) - self.mean(moves)
+
+
+    net = Net()
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for batch in DataLoader(Moved(), batch_size=8, shuffle=True):
+            pictures, moves = batch.values()
+            loss = net(pictures[:, -1].unsqueeze(1), moves[:, :3]).pow(2).mean()
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+    """
+)

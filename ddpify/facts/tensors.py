@@ -11,7 +11,7 @@ from ddpify.facts.model import NOTHING, Lit, New, Obj, Tup, Value, join
 from ddpify.facts.operands import argument, drawn_inside, entries, given, is_open
 from ddpify.facts.origins import Origin, of_kind, only, ungraded, without
 from ddpify.placement import rows
-from ddpify.placement.shape import COUPLED, NO_CLAIM, OWN, PLACES, ROOT, ROWS, SEVERAL, UNKNOWN, Argument, Base, Result, Scale, Shape
+from ddpify.placement.shape import COUPLED, NO_CLAIM, OWN, PLACES, ROOT, ROWS, SEVERAL, UNKNOWN, Argument, Base, Just, Result, Scale, Shape
 from ddpify.placement.transfer import APART, JOINED, TOTAL, WHOLE, Rule
 
 if TYPE_CHECKING:
@@ -117,10 +117,16 @@ def differentiated(run: Interpreter, args: list[Value], keywords: Mapping[str, V
 # ------------------------------------------------------------------------------------------------ results
 
 
+def _is_of_any(base: Hashable) -> bool:
+    """Whether dimensions are counted from those of any entry that a call gives, `batch.values()`: others may have others."""
+    return isinstance(base, Base) and isinstance(base.of, tuple) and isinstance(base.of[-1], ast.Call)
+
+
 def value_of(run: Interpreter, found: Result, node: ast.AST, origins: frozenset[Origin], places: bool = False) -> Value:
     """What a transfer rule says, as a value made at `node` of what `origins` tell; `places`: it stands for the places of the samples."""
     for base, least in found.shows:
-        run.claims.note("shown", node if base is UNKNOWN else base, least)  # of the result itself
+        if not (isinstance(base, Just) and _is_of_any(base.base)):
+            run.claims.note("shown", node if base is UNKNOWN else base, least)  # of the result itself
     for need in found.needs:
         run.claims.note("needed", *need)
     if found.needs:
