@@ -5442,3 +5442,31 @@ SCRIPTS |= {
     "a log of a list that a phase has a part in": _in_phases(rare=_RARE),
     "a log of a checkpoint that may not be there": _in_phases(load=_LOADS, use='load(net, os.environ.get("START", "start.pt"), log)'),
 }
+
+SCRIPTS["a file of a name that is asked for among others before"] = Script(
+    """
+    import numpy as np
+
+    name = str(np.array(["all"])[0])
+
+
+    def keep(name, net):
+        shift = 0
+        if name in ("first", "last"):
+            shift = 1
+        if name in ("all",):
+            print("keep", shift)
+            torch.save(net.state_dict(), "all.pt")
+
+
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+            loss = F.cross_entropy(net(rows), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+        keep(name, net)
+    """
+)

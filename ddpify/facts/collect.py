@@ -276,7 +276,7 @@ def _fed_by(facts: Facts, found: Mapping[ast.AST, BatchSource]) -> bool:
     again = run(facts.project, replace(facts.base, batch_sources=found)) if found else facts.before
     loops = [_loop(again, call) for call in _backwards(again)] if found else []
     fed = {o for loop in loops for o in loop.loaders if isinstance(o, New) and o.path in batch_source.PATHS}
-    alone = [loop for loop in loops if not any(map(again.is_loader, loop.loss.of_kind("batch")))]
+    alone = [loop for loop in loops if comes_from_no_loader(again, loop)]
     around = {loop.batch.node for loop in alone if loop.batch is not None}
     there = {o.node for t in loops if t in alone or any(loop.node in around for loop in t.backward.loops) for o in fed & t.loaders}
     noise = {o.node for o in fed if there} - there
@@ -285,6 +285,11 @@ def _fed_by(facts: Facts, found: Mapping[ast.AST, BatchSource]) -> bool:
     if fed:
         facts.batch_sources, facts.before, facts.after, facts.loops = found, again, again, loops
     return bool(fed)
+
+
+def comes_from_no_loader(run: Run, loop: TrainingLoop) -> bool:
+    """Whether a loss comes from batches that are made by hand alone: what is drawn beside a loader's batches is noise."""
+    return not any(map(run.is_loader, loop.loss.of_kind("batch")))
 
 
 def _of_no_loader(facts: Facts) -> None:

@@ -146,9 +146,9 @@ def _texts_in(run: Interpreter, options: ast.expr) -> frozenset[str]:
 
 def _is_none_of(run: Interpreter, name: ast.Name, options: ast.expr) -> bool:
     """Whether a name is a module's, of those that it has, and none of those of a list that is written out; a setting may be another."""
-    objs, texts = _held_now(run, name).objs, _texts_in(run, options)
-    known = {o.value for o in objs if isinstance(o, Lit) and isinstance(o.value, str) and not o.node}
-    return bool(texts) and len(known) == len(objs) > 0 and known.isdisjoint(texts)
+    value, texts = _held_now(run, name), _texts_in(run, options)
+    known = {o.value for o in value.objs if isinstance(o, Lit) and isinstance(o.value, str)}
+    return bool(texts) and bool(value.of_kind("parameters")) and len(known) == len(value.objs) > 0 and known.isdisjoint(texts)
 
 
 def _with_numbers_of(live: list[State], idle: State) -> State:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Hashable, Iterator
 
-from ddpify.facts import batch_source, manual_batches
+from ddpify.facts import batch_source, collect, manual_batches
 from ddpify.facts.manual_batches import parts_of
 from ddpify.facts.model import Call, Class, Func, Lit, New, Obj, Part, Tup, Value, join, paths_of
 from ddpify.facts.origins import Origin
@@ -202,9 +202,7 @@ def _varies(rows: ast.Slice) -> bool:
 
 
 def _losses(context: Context) -> list[Value]:
-    """The losses of batches that are made by hand alone: what is drawn beside a loader's batches is noise."""
-    run = context.facts.after
-    return [t.loss for t in context.facts.loops if not any(map(run.is_loader, t.loss.of_kind("batch")))]
+    return [loop.loss for loop in context.facts.loops if collect.comes_from_no_loader(context.facts.after, loop)]
 
 
 def _otherwise(context: Context) -> ast.expr | None:

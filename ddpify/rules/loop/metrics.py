@@ -606,7 +606,7 @@ def _reduce(context: Context, loop: Batches, pairs: Iterable[_Live]) -> Iterator
     reductions: dict[bool, list[Reduction]] = {False: [], True: []}  # by whether they are of evaluation, too
     for live, reduction in pairs:
         of = over & _batches(context, live) or over
-        mixed = evaluates and bool(of & sharded) and not of <= sharded
+        mixed = bool(of & sharded) and not of <= sharded
         if (within := combined_within(context, live)) is not None:
             why = f"`{live.name}` is a part of what the script combines over the ranks itself, by what it takes for its share"
             yield context.manual(CODE, within, why, f"combine {live.name} alone, and compute with what is of all ranks")
