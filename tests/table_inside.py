@@ -1904,3 +1904,24 @@ SCRIPTS |= {
         ("steps", "near = rows[:, :6].reshape(size, 3, 2).transpose(0, 1).reshape(-1, 2)", "2"),
     )
 }
+SCRIPTS["one step of words after another, each with a dimension in front for a recurrent layer"] = Script(
+    """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words, self.steps, self.last = nn.Embedding(5, 4), nn.GRU(4, 6), nn.Linear(6, 2)
+
+        def forward(self, rows):
+            words = (rows * 3).long().remainder(5).t()
+            state = torch.zeros(1, words.size(1), 6)
+            outputs = torch.zeros(words.size(0), words.size(1), 2)
+            for step in range(words.size(0)):
+                seen = torch.tanh(self.words(words[step, :].unsqueeze(0)))
+                out, state = self.steps(seen, state)
+                outputs[step] = self.last(out.squeeze(0)).log_softmax(1)
+            return outputs[1:].mean(0)
+
+    net = Net()
+"""
+    + PLAIN
+)

@@ -126,7 +126,7 @@ def embedding(use: Use) -> Result:
     """A row of a table for each entry."""
     x, table = use.get(0, "input"), use.get(1, "weight")
     if x.scale in ROWS and table.scale is None:
-        return Result(x.scale, shape_of(x).resized(1))
+        return Result(x.scale, shape_of(x).resized(1)._replace(front=shape_of(x).front))
     return of_constants((x, table))
 
 

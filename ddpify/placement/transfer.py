@@ -321,7 +321,8 @@ def along(use: Use, position: int = 1, default: object = UNKNOWN, grow: int = 0,
     sides = [use.side(shape, d) for d in dims or (None,)]
     if None in sides:
         return NO_CLAIM
-    return COUPLED if 0 in sides else Result(x.scale, shape.resized(grow)._replace(several=several))
+    front = shape.front and -1 not in sides
+    return COUPLED if 0 in sides else Result(x.scale, shape.resized(grow)._replace(several=several, front=front))
 
 
 def _implicit(shape: Shape) -> int | None:
@@ -348,7 +349,7 @@ def of_last(use: Use, dims: int = 1, grow: int = 0) -> Result:
         return found
     if not use.at_least(found.shape, found.shape.axis + dims + 1):
         return COUPLED
-    return Result(found.scale, found.shape.resized(grow))
+    return Result(found.scale, found.shape.resized(grow)._replace(front=found.shape.front))
 
 
 def pairwise_distance(use: Use) -> Result:
