@@ -6,11 +6,12 @@ import os
 
 import pytest
 
-# What takes longest is started first, so that no process is left alone with it in the end.
+# What takes longest is started first, and what is shared out in small parts last, so that no process is left alone in the end.
 _FIRST = """
-    test_tables test_verify test_verify_ends test_scaffold_runs test_scaffold_readme test_combinations test_scaffold_slurm test_guides
-    test_notebooks
+    test_verify test_verify_ends test_combinations test_scaffold_runs test_scaffold_readme test_guides test_prove test_generate
+    test_verify_forks test_review_page test_messages test_ranks test_scaffold_slurm test_rules test_losses test_apply
 """.split()
+_LAST = "test_tables"
 
 
 _OFTEN = 100  # tests from one search for garbage to the next
@@ -22,15 +23,28 @@ def pytest_configure() -> None:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    return len(os.sched_getaffinity(0)) + 1  # some tests wait: for ranks that hang, and for what is to be ended
+    return len(os.sched_getaffinity(0)) + 2  # some tests wait: for ranks that hang, and for what is to be ended
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    parts: dict[str, int] = {}
     for item in items:
         if not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))  # a file's tests share what they made
-    items.sort(key=lambda item: _FIRST.index(item.path.stem) if item.path.stem in _FIRST else len(_FIRST))
+        parts.setdefault(_part(item), len(parts))
+    items.sort(key=lambda item: (_turn(item.path.stem), parts[_part(item)]))
+
+
+def _part(item: pytest.Item) -> str:
+    """What one process works on alone: its tests stand together, with one process, too."""
+    marker = item.get_closest_marker("xdist_group")
+    assert marker
+    return str(marker.args[0])
+
+
+def _turn(file: str) -> int:
+    return _FIRST.index(file) if file in _FIRST else len(_FIRST) + (file == _LAST)
 
 
 def pytest_collection_finish() -> None:

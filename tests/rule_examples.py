@@ -3,7 +3,12 @@
 The piece lies between two strings, which stay where they are: what lies between them after the conversion is what became of it.
 """
 
+import functools
 import textwrap
+
+import ddpify
+from ddpify import Conversion, Options
+from ddpify.records import replace
 
 BEGIN, END = '"the piece"', '"the piece ends"'
 
@@ -122,3 +127,9 @@ def script(piece: str, place: str) -> str:
 def _filled(line: str, mark: str, filling: str) -> str:
     indent, found, _ = line.partition(mark)
     return textwrap.indent(filling, indent) if found else line
+
+
+@functools.cache
+def converted(text: str, options: Options) -> Conversion:
+    """The conversion of an example's script, made once, and kept without what it would be made anew from."""
+    return replace(ddpify.convert(text, options), again=None)

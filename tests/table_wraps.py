@@ -2906,3 +2906,16 @@ SCRIPTS |= {
         told=("DDP203",),
     ),
 }
+RESTING = frozenset(
+    [
+        "a layer that forward never runs",
+        "a layer list of which an argument picks some",
+        "a head for each task, one at a time",
+        "an output that the loss leaves out",
+        "a parameter that nobody uses",
+        "experts of which a gate picks one for each sample",
+        "blocks that are dropped by draws",
+        "blocks that draws leave out, within a model",
+        "an early exit that is trained first",
+    ]
+)

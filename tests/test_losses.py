@@ -1,4 +1,4 @@
-"""The losses of the table once more, on three ranks: the parameters are the original's to the last digits."""
+"""Every third of the losses of the table once more, on three ranks: the parameters are the original's to the last digits."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -7,7 +7,7 @@ import table_losses
 from ranks import Case, apart, run_many
 from scripts import Script, converted, modules, text
 
-WHOLE = {title: script for title, script in table_losses.SCRIPTS.items() if not script.told and "trajectory" not in script.apart}
+WHOLE = [title for title, script in table_losses.SCRIPTS.items() if not script.told and "trajectory" not in script.apart]
 
 
 def _shared_by_six(script: Script) -> Script:
@@ -23,7 +23,7 @@ def _shared_by_six(script: Script) -> Script:
 
 
 def test_parameters_are_the_originals(tmp_path: Path) -> None:
-    scripts = {title: _shared_by_six(script) for title, script in WHOLE.items()}
+    scripts = {title: _shared_by_six(table_losses.SCRIPTS[title]) for title in WHOLE[::3]}
     done = [converted(s, tmp_path / str(i)) for i, s in enumerate(scripts.values())]
     cases = [Case(text(s), d.code, s.args, s.files | s.stand_ins, modules(d)) for s, d in zip(scripts.values(), done, strict=True)]
     outcomes = dict(zip(scripts, run_many(cases, 3), strict=True))

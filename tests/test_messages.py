@@ -12,11 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
+import pytest
 import test_honesty
 import test_refuse
 from messages import EXAMPLES, FROM_TABLES, NEVER_SHOWN
-from rule_examples import script
-from scripts import converted
+from rule_examples import converted, script
+from scripts import converted as converted_in
 
 import ddpify
 from ddpify import Conversion, DdpifyError, Options
@@ -24,6 +25,7 @@ from ddpify.facts.interpret import machine
 from ddpify.rules import refuse
 from ddpify.rules.registry import RULES
 
+pytestmark = pytest.mark.xdist_group("examples")
 PACKAGE = Path(ddpify.__file__).parent
 SPEAK_OF_SCRIPTS = ("rules", "facts", "launchers/spawn.py", "plan.py", "conversion.py", "comments.py", "draft.py")
 PROSE = re.compile(r"(?<![\w.])[A-Za-z'-]+,? [a-z'-]+,? [a-z'-]+(?![\w.(\[])")
@@ -84,15 +86,14 @@ def given() -> frozenset[str]:
         tables = [importlib.import_module(path.stem) for path in sorted(Path(__file__).parent.glob("table_*.py"))]
         scripts = {title: script for table in tables for title, script in table.SCRIPTS.items()}
         for title in FROM_TABLES:
-            texts |= _said(lambda title=title: converted(scripts[title], Path(folder) / title))
+            texts |= _said(lambda title=title: converted_in(scripts[title], Path(folder) / title))
+    for example in (example for rule in RULES for example in rule.EXAMPLES):
+        texts |= _said(functools.partial(converted, script(example.before, example.frame), example.options))
     texts |= _said(lambda: ddpify.convert(Path(__file__).parent / "project" / "tools" / "train.py"))
     return frozenset(texts)
 
 
 def _scripts() -> Iterator[tuple[str, Options, dict[str, str]]]:
-    for rule in RULES:
-        for example in rule.EXAMPLES:
-            yield script(example.before, example.frame), example.options, {}
     for shown in EXAMPLES.values():
         yield shown.text, dataclasses.replace(shown.options, whole_batches="never"), shown.files  # each rule's own messages
     for told in test_honesty.SCRIPTS.values():

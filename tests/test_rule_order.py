@@ -15,7 +15,7 @@ from ddpify import plan
 
 EXAMPLES = sorted(Path(__file__).parents[1].glob("examples/*/train.py"))
 SCRIPTS = [(f"{table.__name__}: {title}", script) for table in (table_apex, table_loaders, table_models, table_numbers)
-           for title, script in list(table.SCRIPTS.items())[::12]]  # fmt: skip
+           for title, script in list(table.SCRIPTS.items())[::24]]  # fmt: skip
 
 
 def shuffled(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:

@@ -6,13 +6,14 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from rule_examples import BEGIN, END, PLACES, script
+from rule_examples import BEGIN, END, PLACES, converted, script
 
 import ddpify
 from ddpify.report.rule import Rule, all_rules, explained, pages
 from ddpify.rules.base import Change, Example
 from ddpify.rules.registry import RULES
 
+pytestmark = pytest.mark.xdist_group("examples")
 SECTIONS = ("What it does:", "Why:", "Safety:", "References:")
 EXAMPLES = [(rule, example) for rule in RULES for example in rule.EXAMPLES]
 IDS = [f"{rule.CODE}: {example.title}" for rule, example in EXAMPLES]
@@ -82,7 +83,7 @@ def test_an_example_is_what_it_says(rule: ModuleType, example: Example) -> None:
     assert example.frame in (*PLACES, "")
     text = script(example.before, example.frame)
     ast.parse(text)
-    done = ddpify.convert(text, example.options)
+    done = converted(text, example.options)
     assert "DDP901" not in {finding.code for finding in done.findings}
     touching = [change for change in done.changes if change.code == rule.CODE and touches(change, lines_of(text))]
     if example.after is None:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
+import table_unused
+import table_wraps
 from ranks import Case, Outcome, run_many
 from scripts import Script, converted, modules, text, told, write
 from whole_batches import WHOLE as WHOLE_BATCHES
@@ -39,10 +41,10 @@ def by_run(runs: Iterable[tuple[str, int]]) -> list[object]:
 
 @pytest.fixture(scope="module")
 def conversion(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Conversion]:
-    """The conversion of a script, made once, and kept without what it would be made anew from."""
+    """The conversion of a script, made once, and kept while its part is worked on, without what it would be made anew from."""
     folder = tmp_path_factory.mktemp("scripts")
     number = {title: str(i) for i, title in enumerate(SCRIPTS)}
-    return functools.cache(lambda title: replace(converted(SCRIPTS[title], folder / number[title]), again=None))
+    return functools.lru_cache(AT_ONCE)(lambda title: replace(converted(SCRIPTS[title], folder / number[title]), again=None))
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +53,7 @@ def outcome(request: pytest.FixtureRequest, conversion: Callable[[str], Conversi
     asked = [item.callspec.params for item in request.session.items if isinstance(item, pytest.Function) and hasattr(item, "callspec")]
     wanted = {(params.get("title"), params.get("ranks")) for params in asked}
 
-    @functools.cache
+    @functools.lru_cache(3)  # on two, three and four ranks
     def of_part(part: int, ranks: int) -> dict[str, Outcome]:
         titles = [title for title, n in RUNS if n == ranks and PART[title] == part and (title, n) in wanted]
         return dict(zip(titles, run_many([_case(title, conversion(title)) for title in titles], ranks), strict=True))
@@ -89,7 +91,7 @@ def on_whole_batches(
     asked = {i.callspec.params.get("title") for i in request.session.items if isinstance(i, pytest.Function) and hasattr(i, "callspec")}
     folder = tmp_path_factory.mktemp("scripts")
 
-    @functools.cache
+    @functools.lru_cache(1)
     def of_part(part: int) -> dict[str, tuple[Conversion, Outcome | None]]:
         titles = [title for title in TOLD if title in WHOLE_BATCHES & asked and PART[title] == part]
         done = [replace(converted(_asked(t), folder / f"{part}.{i}"), again=None) for i, t in enumerate(titles)]
@@ -117,6 +119,12 @@ def test_whole_batches_leave_nothing_to_do(
 @pytest.mark.parametrize("title", by_title(title for title in TOLD if title not in WHOLE_BATCHES))
 def test_something_is_left_to_do_on_whole_batches_too(title: str, tmp_path: Path) -> None:
     assert converted(_asked(title), tmp_path).exit_code == 1
+
+
+@pytest.mark.parametrize("title", by_title(table_unused.SCRIPTS | table_wraps.SCRIPTS))
+def test_only_models_that_leave_parts_out_look_for_them(conversion: Callable[[str], Conversion], title: str) -> None:
+    rests = title in table_unused.RESTING | table_wraps.RESTING
+    assert ("find_unused_parameters=True" in conversion(title).code) == rests
 
 
 @pytest.mark.parametrize("title", by_title(SCRIPTS))

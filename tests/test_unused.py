@@ -1,35 +1,11 @@
 """Which models are wrapped with `find_unused_parameters`: those that need it, and no others."""
 
-from pathlib import Path
-
 import pytest
 import table_unused
-import table_wraps
-from scripts import converted, text
+from scripts import text
 
 import ddpify
 from ddpify import Options
-
-IN_WRAPS = frozenset(
-    [
-        "a layer that forward never runs",
-        "a layer list of which an argument picks some",
-        "a head for each task, one at a time",
-        "an output that the loss leaves out",
-        "a parameter that nobody uses",
-        "experts of which a gate picks one for each sample",
-        "blocks that are dropped by draws",
-        "blocks that draws leave out, within a model",
-        "an early exit that is trained first",
-    ]
-)
-SCRIPTS = table_unused.SCRIPTS | table_wraps.SCRIPTS
-
-
-@pytest.mark.parametrize("title", SCRIPTS)
-def test_only_models_that_leave_parts_out_look_for_them(title: str, tmp_path: Path) -> None:
-    code = converted(SCRIPTS[title], tmp_path).code
-    assert ("find_unused_parameters=True" in code) == (title in table_unused.RESTING | IN_WRAPS)
 
 
 def test_what_is_asked_for_is_done() -> None:

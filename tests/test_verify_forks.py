@@ -1,5 +1,6 @@
 """What is forked from a process that has imported torch finds what it would find in a new interpreter, and ends as it would."""
 
+import contextlib
 import json
 import os
 import re
@@ -59,11 +60,10 @@ with open(f"found{os.environ.get('RANK', '')}.json", "w") as file:
 _OF_AN_AGENT = ("TORCHELASTIC_SIGNALS_TO_HANDLE", "TORCHELASTIC_ERROR_FILE", "TORCH_NCCL_ASYNC_ERROR_HANDLING")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def forks() -> Iterator[Forks]:
-    found = Forks()
-    yield found
-    found.close()
+    with contextlib.closing(Forks()) as found:
+        yield found
 
 
 def _run(folder: Path, name: str, command: Command, forks: Forks, limit: float = 300.0) -> tuple[Ended, Scratch]:
@@ -141,17 +141,18 @@ def test_each_run_is_one_by_itself(folder: Path, forks: Forks) -> None:
     assert "False" in outputs.pop()
 
 
-def test_where_it_cannot_be_forked_it_is_started(folder: Path, forks: Forks, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_it_cannot_be_forked_it_is_started(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "train.py").write_text("print('done')\n")
-    _run(folder, "a", Command("", ("train.py",), ()), forks)
-    assert forks._server is not None
-    os.kill(forks._server.pid, signal.SIGKILL)
-    ended, _ = _run(folder, "b", Command("", ("train.py",), ()), forks)
-    assert (ended.code, ended.output) == (0, "done\n")
+    with contextlib.closing(Forks()) as forks:
+        _run(folder, "a", Command("", ("train.py",), ()), forks)
+        assert forks._server is not None
+        os.kill(forks._server.pid, signal.SIGKILL)
+        ended, _ = _run(folder, "b", Command("", ("train.py",), ()), forks)
+        assert (ended.code, ended.output) == (0, "done\n")
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")  # numpy then starts a thread
-    ended, _ = _run(folder, "c", Command("", ("train.py",), ()), other := Forks())
-    assert (ended.code, ended.output, other._connection) == (0, "done\n", None)
-    other.close()
+    with contextlib.closing(Forks()) as forks:
+        ended, _ = _run(folder, "c", Command("", ("train.py",), ()), forks)
+        assert (ended.code, ended.output, forks._connection) == (0, "done\n", None)
 
 
 def test_when_whoever_asked_is_killed_all_ends(folder: Path, tmp_path: Path) -> None:

@@ -137,7 +137,6 @@ class Rewritten:
         self.around: dict[int, tuple[int, ...]] = {}  # for each concrete node that an edit names: the lines that it is inside
         self.lines: dict[tuple[int, tuple[Any, ...]], _Line] = {}
         self.templates: dict[str, cst.BaseExpression] = {}
-        self.inserted: dict[str, cst.Module] = {}
         self.blocks: dict[str, Any] = {}
         self.codes: dict[int, tuple[cst.CSTNode, str]] = {}
         self.module: cst.Module | None = None
@@ -196,6 +195,13 @@ def _ast(code: str) -> ast.AST:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ast.parse(code)
+
+
+@functools.lru_cache(256)
+def _inserted(code: str, newline: str) -> cst.Module:
+    """Statements to insert, which most conversions have in common."""
+    _ast(code)
+    return emit.parse_code(code, newline)
 
 
 @contextmanager
@@ -282,10 +288,7 @@ class _Rewriter(cst.CSTTransformer):
         if isinstance(edit, (InsertBefore, InsertAfter)):
             holes = getattr(edit, "holes", ())
             code = edit.code.format(*_hole_names(holes)) if holes else edit.code
-            parsed = self.known.inserted.get(code)
-            if parsed is None:
-                _ast(code)
-                parsed = self.known.inserted[code] = emit.parse_code(code, self.module.default_newline)
+            parsed = _inserted(code, self.module.default_newline)
             if isinstance(edit, InsertBefore):
                 place.before.insert(0 if edit.first else len(place.before), (parsed, step))
             else:
