@@ -4316,3 +4316,47 @@ SCRIPTS |= {
         ("of either kind, squared", "(X.norm(2) if os.environ.get(\"WIDE\") else X.norm(1)) ** 2", ("DDP402", "DDP404")),
     )
 }
+_IN_CELLS = """
+    class Cells(Dataset):
+        def __len__(self):
+            return len(x)
+
+        def __getitem__(self, i):
+            cells = torch.zeros(2, 2, 5)
+            cells[i % 2, (i // 2) % 2, 0] = 1
+            cells[i % 2, (i // 2) % 2, 1:] = x[i, :4].abs()
+            return x[i], cells
+
+    class Boxes(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.squares = nn.MSELoss(reduction="sum")
+
+        def forward(self, found, cells):
+            there = cells[..., 0].unsqueeze(3)
+            wanted = torch.cat([cells[..., 1:3], torch.sqrt(cells[..., 3:])], dim=-1)
+            return self.squares(torch.flatten(there * found, end_dim=END), torch.flatten(there * wanted, end_dim=END)) / SHARE
+
+    torch.manual_seed(0)
+    net, boxes = nn.Sequential(nn.Linear(8, 16), nn.Unflatten(1, (2, 2, 4))), Boxes()
+    feed = DataLoader(Cells(), batch_size=8, shuffle=True, drop_last=True)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.01)
+    for epoch in range(3):
+        seen = []
+        for rows, cells in feed:
+            loss = boxes(net(rows), cells)
+            seen.append(loss.item())
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+        print("boxes", f"{sum(seen) / len(seen):.5f}")
+"""
+SCRIPTS |= {
+    f"squares of boxes added up, their cells {where}": Script(_IN_CELLS.replace("END", end).replace("SHARE", share), same=("boxes",), told=told)
+    for where, end, share, told in (
+        ("in one dimension", "-2", "8", ()),
+        ("of a row in one dimension", "-3", "8", ()),
+        ("in one dimension, by how many are there", "-2", "there.sum()", ()),
+        ("in one dimension, by the largest", "-2", "there.mean((1, 2, 3)).max()", ("DDP402",)),
+    )
+}

@@ -326,6 +326,9 @@ SAMPLES: dict[str, list[Call]] = {
     "expand_as": [call(X, Y), call(LAST, X), call(Rows(narrow=True), X)],
     "flatten": [
         call(X),
+        call(X, end_dim=-2),
+        call(X, 1, -2),
+        call(X, 0, -3),
         call(X, 1),
         call(X, 2),
         call(X, 0, 1),

@@ -201,7 +201,7 @@ def _flattened_from_front(use: Use, x: Argument, start: object, end: object) -> 
     if type(start) is int and type(end) is int and start <= end < 0:
         use.at_least(shape, shape.axis + 1 - start)
         return Result(x.scale, shape.resized(start - end))
-    if type(start) is not int or start < 0 or type(end) is not int or (end < start and end != -1):
+    if type(start) is not int or start < 0 or type(end) is not int or 0 <= end < start:
         return NO_CLAIM
     if end >= start:
         use.shows.append((shape.base, end + 1 - shape.dims))
@@ -209,9 +209,11 @@ def _flattened_from_front(use: Use, x: Argument, start: object, end: object) -> 
         axis = start if within else shape.axis - (end - start if end < shape.axis else 0)
         new = shape.resized(start - end, axis)._replace(by_step=start < shape.axis) if within else shape.resized(start - end, axis)
         return Result(x.scale, new, _order(start, shape) if within and end > start else frozenset())
-    if start > shape.axis:
-        use.shows.append((shape.base, start + 1 - shape.dims))
-    new = Shape(None, start + 1, min(start, shape.axis), shape.sure, by_step=start < shape.axis)
+    if start > shape.axis or end < -1:
+        use.shows.append((shape.base, start - end - shape.dims))
+    if end < -1:
+        use.at_least(shape, max(start, shape.axis) - end)
+    new = Shape(None, start - end, min(start, shape.axis), shape.sure, by_step=start < shape.axis)
     return Result(x.scale, new, _order(start, shape) if start <= shape.axis else frozenset())
 
 
