@@ -4352,11 +4352,11 @@ _IN_CELLS = """
         print("boxes", f"{sum(seen) / len(seen):.5f}")
 """
 SCRIPTS |= {
-    f"squares of boxes added up, their cells {where}": Script(_IN_CELLS.replace("END", end).replace("SHARE", share), same=("boxes",), told=told)
-    for where, end, share, told in (
-        ("in one dimension", "-2", "8", ()),
-        ("of a row in one dimension", "-3", "8", ()),
-        ("in one dimension, by how many are there", "-2", "there.sum()", ()),
-        ("in one dimension, by the largest", "-2", "there.mean((1, 2, 3)).max()", ("DDP402",)),
+    f"squares of boxes added up, their cells {where}": Script(_IN_CELLS.replace("END", end).replace("SHARE", share), same=("boxes",))
+    for where, end, share in (
+        ("in one dimension", "-2", "8"),
+        ("of a row in one dimension", "-3", "8"),
+        ("in one dimension, by how many are there", "-2", "there.sum()"),
+        ("in one dimension, by the largest", "-2", "there.mean((1, 2, 3)).max()"),
     )
 }
