@@ -4327,6 +4327,14 @@ _IN_CELLS = """
             cells[i % 2, (i // 2) % 2, 1:] = x[i, :4].abs()
             return x[i], cells
 
+    class Head(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.last = nn.Linear(8, 16)
+
+        def forward(self, rows):
+            return self.last(rows).reshape(-1, 2, 2, 4)
+
     class Boxes(nn.Module):
         def __init__(self):
             super().__init__()
@@ -4338,7 +4346,7 @@ _IN_CELLS = """
             return self.squares(torch.flatten(there * found, end_dim=END), torch.flatten(there * wanted, end_dim=END)) / SHARE
 
     torch.manual_seed(0)
-    net, boxes = nn.Sequential(nn.Linear(8, 16), nn.Unflatten(1, (2, 2, 4))), Boxes()
+    net, boxes = Head(), Boxes()
     feed = DataLoader(Cells(), batch_size=8, shuffle=True, drop_last=True)
     sgd = torch.optim.SGD(net.parameters(), lr=0.01)
     for epoch in range(3):
@@ -4352,11 +4360,13 @@ _IN_CELLS = """
         print("boxes", f"{sum(seen) / len(seen):.5f}")
 """
 SCRIPTS |= {
-    f"squares of boxes added up, their cells {where}": Script(_IN_CELLS.replace("END", end).replace("SHARE", share), same=("boxes",))
-    for where, end, share in (
-        ("in one dimension", "-2", "8"),
-        ("of a row in one dimension", "-3", "8"),
-        ("in one dimension, by how many are there", "-2", "there.sum()"),
-        ("in one dimension, by the largest", "-2", "there.mean((1, 2, 3)).max()"),
+    f"squares of boxes added up, their cells {where}": Script(
+        _IN_CELLS.replace("END", end).replace("SHARE", share), same=("boxes",), told=told, options=Options(whole_batches="never")
+    )
+    for where, end, share, told in (
+        ("in one dimension", "-2", "8", ()),
+        ("of a row in one dimension", "-3", "8", ()),
+        ("in one dimension, by how many are there", "-2", "there.sum()", ()),
+        ("in one dimension, by the largest", "-2", "there.mean((1, 2, 3)).max()", ("DDP402",)),
     )
 }

@@ -2,6 +2,7 @@
 
 WHOLE = frozenset(
     (
+        "squares of boxes added up, their cells in one dimension, by the largest",
         "a first batch that is drawn before a split and the loop",
         "all of the data in each step",
         "lines that a function of the script's fills up, in an average of all places",
