@@ -1925,3 +1925,25 @@ SCRIPTS["one step of words after another, each with a dimension in front for a r
 """
     + PLAIN
 )
+SCRIPTS["zeros of the kind of rows that are sorted by their lengths, filled step by step"] = Script(
+    """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.steps, self.last = nn.LSTMCell(8, 6), nn.Linear(6, 2)
+
+        def forward(self, rows):
+            size = rows.size(0)
+            lengths, order = rows.abs().sum(1).sort(dim=0, descending=True)
+            rows = rows[order]
+            outputs = torch.zeros(size, 3, 2).to(rows)
+            state = torch.zeros(size, 6).to(rows), torch.zeros(size, 6).type_as(rows)
+            for step in range(3):
+                state = self.steps(rows * (step + 1), state)
+                outputs[:, step, :] = self.last(state[0]) / lengths.unsqueeze(1)
+            return outputs[order.argsort()].mean(1)
+
+    net = Net()
+"""
+    + PLAIN
+)

@@ -146,6 +146,7 @@ _OF_ANYTHING: dict[str, Rule] = {
     **dict.fromkeys(FILLS, _filled),
     "register_hook": _hooked,
     "type_as": lambda use: use.event.now,
+    "to": lambda use: use.event.now if use.args and use.args[0].scale in ROWS else None,  # the kind of numbers, and the device, of others
     "get": _looked_up,
 }
 _OF_TENSORS: dict[str, Rule] = {
