@@ -1947,3 +1947,37 @@ SCRIPTS["zeros of the kind of rows that are sorted by their lengths, filled step
 """
     + PLAIN
 )
+_ASSIGNED = """
+    class Rows(Dataset):
+        def __init__(self, rows, kinds):
+            self.rows, self.kinds = rows, kinds
+
+        def __len__(self):
+            return len(self.rows)
+
+        def __getitem__(self, i):
+            return self.rows[i], self.kinds[i]
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.code = nn.Linear(8, 3)
+            self.centres = nn.Parameter(torch.sin(torch.arange(6.0)).view(2, 3))
+
+        def forward(self, rows):
+            near = 1.0 / (1.0 + torch.sum((self.code(rows).unsqueeze(1) - self.centres) ** 2, 2))
+            return torch.log(SHARES)
+
+    net = Net()
+"""
+SCRIPTS |= {
+    f"how near rows are to some centres, in shares: {how}": Script(
+        _ASSIGNED.replace("SHARES", shares) + PLAIN.replace("TensorDataset(", "Rows("), told=told
+    )
+    for how, shares, told in (
+        ("of each row, in columns", "(near.t() / torch.sum(near, 1)).t()", ()),
+        ("of each row, its square", "((near**2).t() / near.sum(1)).t()", ()),
+        ("of all rows", "(near.t() / near.sum(0).sum()).t()", ("DDP402",)),
+        ("of each centre", "(near.t() / near.sum(0).unsqueeze(1)).t()", ("DDP402",)),
+    )
+}

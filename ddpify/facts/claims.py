@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable
 from typing import Literal, TypeAlias
 
 from ddpify.facts.origins import Origin
-from ddpify.placement.shape import Base, Just
+from ddpify.placement.shape import Base, Just, Seen
 
 Noted: TypeAlias = "tuple[Literal['shown', 'used', 'taken', 'needed', 'written'], Hashable, int]"
 
@@ -46,6 +46,8 @@ class Claims:
         """Whether something was seen to have so many dimensions; or where it should have just so many, not seen to have others."""
         if isinstance(base, Just):
             return self._ndims.get(base, least) == least
+        if isinstance(base, Seen):
+            return self._ndims.get(Just(base.base)) == least
         return self._at_least(base) >= least
 
     def is_tensor(self, base: Hashable) -> bool:

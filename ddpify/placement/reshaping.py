@@ -14,6 +14,7 @@ from ddpify.placement.shape import (
     SEVERAL,
     UNKNOWN,
     Argument,
+    Just,
     Result,
     Shape,
     Use,
@@ -157,6 +158,14 @@ def reversed_dims(use: Use, x: Argument, shape: Shape) -> Result:
     if shape.base is not None:
         return Result(x.scale, Shape(None, 2, 1 - shape.axis)) if shape.axis < 2 and use.at_least(shape, 2) else NO_CLAIM
     return Result(x.scale, shape.resized(0, shape.dims - 1 - shape.axis))
+
+
+def transposed_matrix(use: Use) -> Result:
+    """`x.t()`: of no more than two dimensions."""
+    shape = shape_of(use.get(0, "input"))
+    if shape.base is not None:
+        use.shows.append((Just(shape.base), 2 - shape.dims))
+    return reversed_dims(use)
 
 
 def matrices_transposed(use: Use) -> Result:

@@ -200,7 +200,7 @@ NAMES: dict[str, Rule] = {
     **dict.fromkeys(("nonzero", "argwhere"), indexing.places_of_chosen),
     "narrow": reshaping.narrowed,
     "permute": reshaping.permuted,
-    "t": reshaping.reversed_dims,
+    "t": reshaping.transposed_matrix,
     "T": reshaping.reversed_dims,
     "mT": reshaping.matrices_transposed,
     "adjoint": reshaping.matrices_transposed,

@@ -45,6 +45,12 @@ class Just(NamedTuple):
     base: Hashable
 
 
+class Seen(NamedTuple):
+    """What dimensions are counted from, where it was seen to have just so many."""
+
+    base: Hashable
+
+
 class Shape(NamedTuple):
     """The dimensions of a tensor: how many, and which is that of the samples.
 

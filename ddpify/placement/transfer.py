@@ -22,6 +22,7 @@ from ddpify.placement.shape import (
     Argument,
     Result,
     Scale,
+    Seen,
     Shape,
     Use,
     broadcast,
@@ -60,9 +61,21 @@ def together(use: Use, parts: Sequence[Argument]) -> Result:
         return COUPLED if met else NO_CLAIM
     if len({r.scale for r in rows}) > 1:
         return NO_CLAIM
+    shapes = [shape_of(r) for r in rows]
+    if (columns := _columns(use, shapes)) is not None:
+        return Result(rows[0].scale, columns)
     shape = broadcast(rows, others)
-    use.as_many([shape_of(r) for r in rows])
+    use.as_many(shapes)
     return COUPLED if shape is None else Result(rows[0].scale, shape)
+
+
+def _columns(use: Use, shapes: Sequence[Shape]) -> Shape | None:
+    """Columns for samples, beside one entry for each that was seen to have no other dimension: `x.t() / x.sum(1)`; None of others."""
+    known, entries = [s for s in shapes if s.base is None], [s for s in shapes if s.base is not None]
+    if not entries or any(s.axis for s in entries) or {(s.dims, s.axis) for s in known} != {(2, 1)}:
+        return None
+    use.needs += [(Seen(s.base), 1 - s.dims) for s in entries]
+    return known[0].resized()
 
 
 def _entries_of_constants(parts: Sequence[Argument]) -> Result:
