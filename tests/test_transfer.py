@@ -47,7 +47,7 @@ from transfer_samples import (
 from transfer_variants import BASE, BATCH, Claimed, Refused, Unsuited, Variant, module
 
 from ddpify.placement import rows, transfer
-from ddpify.placement.shape import Argument, Bound, Result
+from ddpify.placement.shape import Argument, AtMost, Bound, Result
 
 SHARES = ((6, 6), (4, 4, 4))  # of equal length
 UNEQUAL = ((5, 4, 3),)
@@ -407,7 +407,7 @@ def judged(spelling: Spelling, variant: Variant, name: str) -> tuple[int, list[s
     whole = run(None)
     for symbolic in (False, True):
         claim = variant.claim(spelling.claimed, symbolic)
-        shown = all(least <= variant.ndim for _, least in claim.shows)
+        shown = all(variant.ndim <= n if isinstance(base, AtMost) else n <= variant.ndim for base, n in claim.shows)
         if symbolic and name in ONE_SEQUENCE and not shown:
             continue
         if symbolic and not shown:

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable
 from typing import Literal, TypeAlias
 
 from ddpify.facts.origins import Origin
-from ddpify.placement.shape import Base, Just, Seen
+from ddpify.placement.shape import AtMost, Base, Just, Seen
 
 Noted: TypeAlias = "tuple[Literal['shown', 'used', 'taken', 'needed', 'written'], Hashable, int]"
 
@@ -28,7 +28,9 @@ class Claims:
         """Note that something has so many dimensions, is used as a tensor, taken for a tuple, needs so many, or is written to."""
         self.log.append((kind, base, least))
         if kind == "shown":
-            if self._ndims.get(base, 0) < least:
+            if isinstance(base, AtMost):
+                self._ndims[base] = min(self._ndims.get(base, least), least)
+            elif self._ndims.get(base, 0) < least:
                 self._ndims[base] = least
         elif kind == "needed":
             self._open.add((base, least))
@@ -47,7 +49,7 @@ class Claims:
         if isinstance(base, Just):
             return self._ndims.get(base, least) == least
         if isinstance(base, Seen):
-            return self._ndims.get(Just(base.base)) == least
+            return self._ndims.get(Just(base.base)) == least or self._at_least(base.base) >= least == self._ndims.get(AtMost(base.base))
         return self._at_least(base) >= least
 
     def is_tensor(self, base: Hashable) -> bool:

@@ -11,7 +11,23 @@ from ddpify.facts.model import NOTHING, Lit, New, Obj, Tup, Value, join
 from ddpify.facts.operands import argument, drawn_inside, entries, given, is_open
 from ddpify.facts.origins import Origin, of_kind, only, ungraded, without
 from ddpify.placement import rows
-from ddpify.placement.shape import COUPLED, NO_CLAIM, OWN, PLACES, ROOT, ROWS, SEVERAL, UNKNOWN, Argument, Base, Just, Result, Scale, Shape
+from ddpify.placement.shape import (
+    COUPLED,
+    NO_CLAIM,
+    OWN,
+    PLACES,
+    ROOT,
+    ROWS,
+    SEVERAL,
+    UNKNOWN,
+    Argument,
+    AtMost,
+    Base,
+    Just,
+    Result,
+    Scale,
+    Shape,
+)
 from ddpify.placement.transfer import APART, JOINED, TOTAL, WHOLE, Rule
 
 if TYPE_CHECKING:
@@ -125,7 +141,7 @@ def _is_of_any(base: Hashable) -> bool:
 def value_of(run: Interpreter, found: Result, node: ast.AST, origins: frozenset[Origin], places: bool = False) -> Value:
     """What a transfer rule says, as a value made at `node` of what `origins` tell; `places`: it stands for the places of the samples."""
     for base, least in found.shows:
-        if not (isinstance(base, Just) and _is_of_any(base.base)):
+        if not (isinstance(base, (Just, AtMost)) and _is_of_any(base.base)):
             run.claims.note("shown", node if base is UNKNOWN else base, least)  # of the result itself
     for need in found.needs:
         run.claims.note("needed", *need)

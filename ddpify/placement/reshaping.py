@@ -14,7 +14,7 @@ from ddpify.placement.shape import (
     SEVERAL,
     UNKNOWN,
     Argument,
-    Just,
+    AtMost,
     Result,
     Shape,
     Use,
@@ -164,7 +164,7 @@ def transposed_matrix(use: Use) -> Result:
     """`x.t()`: of no more than two dimensions."""
     shape = shape_of(use.get(0, "input"))
     if shape.base is not None:
-        use.shows.append((Just(shape.base), 2 - shape.dims))
+        use.shows.append((AtMost(shape.base), 2 - shape.dims))
     return reversed_dims(use)
 
 

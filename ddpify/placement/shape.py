@@ -45,6 +45,12 @@ class Just(NamedTuple):
     base: Hashable
 
 
+class AtMost(NamedTuple):
+    """What dimensions are counted from, where it has no more."""
+
+    base: Hashable
+
+
 class Seen(NamedTuple):
     """What dimensions are counted from, where it was seen to have just so many."""
 
