@@ -290,6 +290,38 @@ WITHOUT_AMP = (
     "a buffer that is drawn",
     "lists of models and optimizers",
 )
+# an optimizer that has no name: an object of the script's holds it, and steps it
+_WARMED = Script("""
+    class Warmed:
+        def __init__(self, optimizer, warmup):
+            self.optimizer, self.warmup, self.steps = optimizer, warmup, 0
+
+        def step(self):
+            self.steps += 1
+            for group in self.optimizer.param_groups:
+                group["lr"] = 0.1 * min(self.steps**-0.5, self.steps * self.warmup**-1.5)
+            self.optimizer.step()
+
+        def zero_grad(self):
+            self.optimizer.zero_grad()
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 2)).cuda()
+    MADE
+    for epoch in range(3):
+        for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+            loss = F.cross_entropy(net(rows.cuda()), kinds.cuda())
+            warmed.zero_grad()
+            loss.backward()
+            warmed.step()
+""")
+_WARMED_IN = {
+    "made for it": "warmed = Warmed(torch.optim.SGD(net.parameters(), lr=0.0), 4)",
+    "that a function makes": """def made_for(net):
+        return Warmed(torch.optim.SGD(net.parameters(), lr=0.0), 4)
+
+    warmed = made_for(net)""",
+}
 SCRIPTS: dict[str, Script] = {
     **{f"{title}, apex O1": with_apex(script, amp="apex-O1") for title, script in PLAIN.items()},
     **{f"{title}, apex O2": with_apex(script, amp="apex-O2") for title, script in PLAIN.items()},
@@ -722,4 +754,9 @@ SCRIPTS |= {
     "adams, fused": with_apex(ADAMS, fused_adam=True),
     "adams, fused, at O2": with_apex(ADAMS, fused_adam=True, amp="apex-O2"),
     "adams, at O1 with a scale": with_apex(ADAMS, amp="apex-O1", loss_scale="128"),
+    **{
+        f"a schedule's own optimizer, {how}, at {amp[5:]}": with_apex(replace(_WARMED, text=_WARMED.text.replace("MADE", made)), amp=amp)
+        for how, made in _WARMED_IN.items()
+        for amp in ("apex-O1", "apex-O2")
+    },
 }

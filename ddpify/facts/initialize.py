@@ -78,7 +78,8 @@ def _site(facts: Facts, event: Event, train: Call) -> Site | Nowhere:
         inside = set(walk(statement))
         if any(inside & {c.node, *c.stack} for c in loads):
             continue
-        models, optimizers = ([_target(facts, statement, what) for what in each] for each in (facts.models, stepped))
+        models = [_target(facts, statement, model, False) for model in facts.models]
+        optimizers = [_target(facts, statement, optimizer, True) for optimizer in stepped]
         early = any(t is not None and _is_wrapped(facts, statement, t.node) for t in models)
         if early and None not in optimizers:
             return Nowhere(statement, "this model is wrapped by then: amp.initialize comes between optimizer and wrapper")
@@ -92,9 +93,9 @@ def _loads(facts: Facts, after: int, before: int) -> list[Call]:
     return [c for c in facts.before.trace.calls if c.method == "load_state_dict" and after < c.order < before]
 
 
-def _target(facts: Facts, statement: ast.stmt, model: TrainedModel) -> Target | None:
-    """What holds a model, or an optimizer, once a statement has run."""
-    for node in wrap_places.targets(facts, facts.tree_of(statement), statement, model):
+def _target(facts: Facts, statement: ast.stmt, model: TrainedModel, others: bool) -> Target | None:
+    """What holds a model, or an optimizer, once a statement has run; with `others`, an attribute of what has another use, too."""
+    for node in wrap_places.targets(facts, facts.tree_of(statement), statement, model, others):
         return Target(node, model.objs, wrap_places.container_kind(facts, statement, node))
     return None
 

@@ -424,8 +424,8 @@ def _repeats(tree: Tree, statement: ast.stmt, there: ast.AST, anew: set[ast.AST]
     return any(isinstance(s, (ast.For, ast.While)) and s in inner and s not in anew for s in tree.path(statement))
 
 
-def targets(facts: Facts, tree: Tree, statement: ast.stmt, model: TrainedModel) -> Iterator[ast.expr]:
-    """The names and attributes that hold the model once `statement` has run, the latest assigned first."""
+def targets(facts: Facts, tree: Tree, statement: ast.stmt, model: TrainedModel, others: bool = False) -> Iterator[ast.expr]:
+    """The names and attributes that hold the model once `statement` has run, the latest assigned first; `others`: of any object."""
     run, function = facts.before, tree.function(statement)
     found: list[tuple[int, ast.expr]] = []
     for node in walk(function):
@@ -440,7 +440,7 @@ def targets(facts: Facts, tree: Tree, statement: ast.stmt, model: TrainedModel) 
         given = [a for a in given if a.arg not in globals_]
         found += [(0, ast.Name(arg.arg, ast.Load())) for arg in given]
     latest_first = [ast.unparse(target) for _, target in sorted(found, key=lambda f: -f[0])]
-    for text in dict.fromkeys((*latest_first, *_names_of_model(facts, tree, statement, model, False))):
+    for text in dict.fromkeys((*latest_first, *_names_of_model(facts, tree, statement, model, others))):
         yield ast.parse(text, mode="eval").body
 
 
