@@ -466,6 +466,8 @@ def _reads_wrapper(context: Context, node: ast.Attribute) -> bool:
     facts = context.facts
     if node.attr != "module" or library.DATAPARALLEL not in facts.before.copied(facts.before.value(node.value)).kinds():
         return False
+    if node not in facts.after.trace.values:
+        return False  # nothing reads it: `model.module if hasattr(model, "module") else model`
     bare = facts.wrapped(facts.after.copied(facts.after.value(node.value))) is False and _is_unwrapped(context, node.value)
     return bare and not _holds_saved_wrapper(context, node.value)
 
