@@ -4,8 +4,9 @@ What it does: a loss that is an average over the batch needs nothing. A loss tha
     is differentiated (not where it is printed). Where a total is divided by a count or weights that differ between ranks, those of all
     ranks are divided by, and so is an average that is divided by a number of samples once more; a cross entropy that averages so by itself,
     alone or added to plain averages, is multiplied by this rank's part of them. Other numbers of the batch that no gradient goes through,
-    such as the average of a mask, are made those of all ranks; where the same code evaluates, in training alone. So are averages and totals that gradients go through, such as the loads of experts, where
-    nothing else is made of them than numbers that are added to the loss. A loss that couples the samples of a batch (pairs, the hardest
+    such as the average of a mask, are made those of all ranks; where the same code evaluates, in training alone. So are averages and
+    totals that gradients go through, such as the loads of experts, where nothing else is made of them than numbers that are added to the
+    loss. A loss that couples the samples of a batch (pairs, the hardest
     few, overlap), or that a package computes nobody knows how, is computed by every rank from all ranks' rows: the whole batch in its
     order, of which each rank's rows get the gradients of all ranks' losses. Anything else is shown.
 Why: DistributedDataParallel averages gradients; the average of totals is too small by the number of ranks, the average of averages over
