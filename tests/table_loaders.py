@@ -4358,3 +4358,55 @@ SCRIPTS["epochs counted from the start again, in a second training with the same
 """,
     same=("summed",),
 )
+_FROM_ELSEWHERE = {
+    "cut by its size, by their number": ("labels = y.split(args.batch_size)", "i, (rows,) in enumerate(loader)", "labels[i]"),
+    "cut by its size, side by side": ("labels = torch.split(y, args.batch_size)", "(rows,), given in zip(loader, labels)", "given"),
+    "cut by hand, side by side": (
+        "labels = [y[i : i + args.batch_size] for i in range(0, 44, args.batch_size)]",
+        "(rows,), given in zip(loader, labels)",
+        "given",
+    ),
+    "as many as it has, by their number": ("labels = y.chunk(6)", "i, (rows,) in enumerate(loader)", "labels[i]"),
+}
+SCRIPTS |= {
+    f"labels of batches from beside the loader: {title}": Script(
+        f"""
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--batch_size", type=int, default=8)
+        args = parser.parse_args()
+        loader = DataLoader(TensorDataset(x), batch_size=args.batch_size)
+        {labels}
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+        for epoch in range(3):
+            total = 0.0
+            for {each}:
+                loss = F.cross_entropy(model(rows), {given})
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                total += loss.item()
+            print("loss %.6f" % total)
+        """,
+        same=("loss",),
+    )
+    for title, (labels, each, given) in _FROM_ELSEWHERE.items()
+}
+SCRIPTS["one weight for each batch, by its number"] = Script(
+    """
+    loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+    weights = torch.linspace(0.5, 1.5, 6)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    for epoch in range(3):
+        total = 0.0
+        for i, (rows, labels) in enumerate(loader):
+            loss = F.cross_entropy(model(rows), labels) * weights[i]
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += loss.item()
+        print("loss %.6f" % total)
+    """,
+    same=("loss",),
+)

@@ -290,6 +290,12 @@ def _goes_with_batches(run: Interpreter, bound: Value) -> bool:
     return by_size or not bound.of_kind("share").isdisjoint(loaders)
 
 
+def numbers_batches(run: Interpreter, index: Value) -> bool:
+    """Whether an index is the number of a loader's batch, in the loop over it."""
+    counts = not index.objs and index.scale is None and {o.kind for o in index.origins} == {"index"}
+    return counts and any(loop.node in index.of_kind("index") and loop.element.batches() for loop in run.loops)
+
+
 def _is_zero(value: Value) -> bool:
     return any(isinstance(o, Lit) and o.value == 0 for o in value.objs)
 
