@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from ddpify.edits import Replace
 from ddpify.facts import library, optional_wraps, pickled
 from ddpify.facts.model import Class, Ext, Lit, New, Tup, outermost
-from ddpify.facts.tree import Forest, argument, arguments, last_name, names_read, names_stored, same, structure, walk
+from ddpify.facts.tree import Forest, argument, arguments, children, last_name, names_read, names_stored, same, structure, walk
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.model import dataparallel, evaluated_inputs, saved_copies, unseen_reads
@@ -76,6 +76,12 @@ EXAMPLES: tuple[Example, ...] = (
         frame="epoch",
     ),
     Example(
+        "a choice between what is the same here",
+        "state = model.module.state_dict() if args.gpu else model.state_dict()\n",
+        "state = model.module.state_dict()\n",
+        frame="epoch",
+    ),
+    Example(
         "an evaluation",
         "with torch.no_grad():\n"
         "    scores = [model(x) for x, y in test_loader]\n",
@@ -110,6 +116,7 @@ _OF_TEXT = frozenset(["startswith", "endswith", "lower", "upper"])  # methods th
 _WRAPPING = library.WRAPPERS | {"torch.nn.Module"}
 
 
+_INSIDE = "DDP hides the model's attributes and adds `module.` to the keys of its state dict: use the model inside"
 _NO_WRAPPER = "the model is not in a wrapper here any more"
 
 
@@ -446,13 +453,29 @@ def _attribute(context: Context, node: ast.Attribute) -> Iterator[Change | Findi
         yield _prefixed_keys(context, node)
     elif node.attr in library.NAMING_METHODS and prefixed and not optional_wraps.is_optional(facts, facts.before.value(node.value)):
         yield _prefixed_names(context, node)
+    elif (either := next(_of_equal_arms(context, node), None)) is not None:
+        yield Change(CODE, _INSIDE, context.tree.shown, node, (Replace(either, "{0}", (either.body,)),))
     else:
-        yield _model_of(
-            context,
-            node,
-            node.value,
-            "DDP hides the model's attributes and adds `module.` to the keys of its state dict: use the model inside",
-        )
+        yield _model_of(context, node, node.value, _INSIDE)
+
+
+def _of_equal_arms(context: Context, node: ast.Attribute) -> Iterator[ast.IfExp]:
+    """The choice between a wrapped model and one without a wrapper whose arms are the same here: `m.module.x if wrapped else m.x`."""
+    inner: ast.AST = node
+    for up in context.tree.ancestors(node):
+        if isinstance(up, ast.IfExp) and inner is up.orelse and _is_same_inside(up.body, up.orelse, node.value):
+            yield up
+        inner = up
+
+
+def _is_same_inside(one: ast.AST, other: ast.AST, model: ast.expr) -> bool:
+    """Whether an expression is another one with the `.module` of a model in the model's place."""
+    if other is model:
+        return isinstance(one, ast.expr) and _is_inside(one, model)
+    plain = [[v for f in n._fields if not isinstance(v := getattr(n, f, None), (ast.AST, list))] for n in (one, other)]
+    mine, its = children(one), children(other)
+    same_kind = type(one) is type(other) and plain[0] == plain[1] and len(mine) == len(its)
+    return same_kind and all(_is_same_inside(a, b, model) for a, b in zip(mine, its, strict=True))
 
 
 def _prefixed_names(context: Context, node: ast.Attribute) -> Finding:
