@@ -4410,3 +4410,35 @@ SCRIPTS["one weight for each batch, by its number"] = Script(
     """,
     same=("loss",),
 )
+_SAMPLED = """
+    from torch.utils.data import RandomSampler, SubsetRandomSampler, WeightedRandomSampler
+
+    class Trainer:
+        def __init__(self, loader):
+            self.loader = loader
+            self.seen = ASKED
+            self.model = nn.Linear(8, 2)
+            self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.5)
+
+        def train(self):
+            for epoch in range(3):
+                for rows, labels in self.loader:
+                    loss = F.cross_entropy(self.model(rows), labels)
+                    self.optimizer.zero_grad()
+                    loss.backward()
+                    self.optimizer.step()
+                print("seen %.1f" % self.seen)
+
+    data = TensorDataset(x, y)
+    Trainer(DataLoader(data, batch_size=8, HOW)).train()
+"""
+SCRIPTS |= {
+    f"what a loader's sampler has: {title}": Script(_SAMPLED.replace("ASKED", asked).replace("HOW", how), same=("seen",))
+    for title, asked, how in (
+        ("the numbers of a subset", "len(self.loader.sampler.indices)", "sampler=SubsetRandomSampler(range(4, 44))"),
+        ("weights", "self.loader.sampler.weights.sum()", "sampler=WeightedRandomSampler([1.0 + i % 2 for i in range(44)], 44)"),
+        ("as many as a random one draws", "self.loader.sampler.num_samples", "sampler=RandomSampler(data)"),
+        ("the data of the loader's own", "len(self.loader.sampler.data_source)", "shuffle=True"),
+        ("as many as the loader's own draws", "self.loader.sampler.num_samples", "shuffle=True"),
+    )
+}

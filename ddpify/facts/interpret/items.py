@@ -368,8 +368,8 @@ def _gone_through(run: Interpreter, obj: New, over: Value, node: ast.AST | None)
         return run.memory[obj, ELEMENT]
     if obj.path == "zip":
         items = [element(run, i, node) for i in run.memory.numbered(obj)]
-        dealt = any(item.batches() for item in items)
-        return just(Tup(tuple(_beside_a_batch(item) if dealt and not item.batches() else item for item in items)))
+        beside = any(item.batches() for item in items)
+        return just(Tup(tuple(_beside_a_batch(item) if beside and not item.batches() else item for item in items)))
     if inner is not None:  # `list(values)`, to which more was added since
         return element(run, inner, node) | run.memory.get((obj, ELEMENT), NOTHING)
     if run.is_a(obj, *library.DICTS) and (obj, ELEMENT) in run.memory and own_method(run, obj, "__iter__") is None:

@@ -244,7 +244,7 @@ def _stops(call: ast.Call) -> bool:
 
 
 def inner_reads(site: LoaderCall, attribute: str, holder: str) -> list[Edit] | Finding:
-    """`loader.sampler.own_name`: what the script's own sampler has is read off it, behind the one that shares it out."""
+    """`loader.sampler.own_name`: what the script's sampler has is read off it, behind the one that shares it out."""
     run, loaders, edits = site.context.facts.after, site.loaders, list[Edit]()
     for tree in site.context.facts.trees.values():
         for node in (n for n in tree.of(ast.Attribute) if n.attr == attribute and isinstance(n.ctx, ast.Load)):
@@ -259,6 +259,17 @@ def inner_reads(site: LoaderCall, attribute: str, holder: str) -> list[Edit] | F
     return edits
 
 
+def data_reads(site: LoaderCall) -> list[Edit]:
+    """`loader.sampler.data_source` and the number of its samples, which the sampler of a rank's share calls otherwise, or has of its share."""
+    run, edits, instead = site.context.facts.after, list[Edit](), {"data_source": "{0}.dataset", "num_samples": "len({0}.dataset)"}
+    for node in site.context.facts.entry.of(ast.Attribute):
+        of = node.value if node.attr in instead else None
+        over = run.value(of.value).instances() if isinstance(of, ast.Attribute) and of.attr == "sampler" else frozenset()
+        if of is not None and over and over <= site.loaders and not site.when:
+            edits.append(Replace(node, instead[node.attr], (of,)))
+    return edits
+
+
 def _asked(up: ast.AST, node: ast.expr) -> str:
     """The name of the attribute that is asked of an expression, also by `hasattr` and its like; empty for none."""
     if isinstance(up, ast.Attribute):
@@ -269,6 +280,15 @@ def _asked(up: ast.AST, node: ast.expr) -> str:
     return ""
 
 
+_OF_TORCH = {
+    "torch.utils.data.SubsetRandomSampler": ("indices", "generator"),
+    "torch.utils.data.WeightedRandomSampler": ("weights", "num_samples", "replacement", "generator"),
+    "torch.utils.data.RandomSampler": ("data_source", "num_samples", "replacement", "generator"),
+    "torch.utils.data.SequentialSampler": ("data_source",),
+}
+
+
 def _has(run: Run, sampler: New, name: str) -> bool:
-    """Whether a sampler holds something by a name, or is of a class of the project that has it."""
-    return name in run.of(sampler) or (sampler.cls is not None and run.interpreter.find(sampler.cls, name) is not None)
+    """Whether a sampler holds something by a name, or is of a class that has it."""
+    own = sampler.cls is not None and run.interpreter.find(sampler.cls, name) is not None
+    return own or name in run.of(sampler) or any(name in names and run.interpreter.is_a(sampler, path) for path, names in _OF_TORCH.items())

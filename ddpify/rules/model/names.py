@@ -55,6 +55,11 @@ EXAMPLES: tuple[Example, ...] = (
         frame="epoch",
     ),
     Example(
+        "a choice between two things that are no model",
+        "data = test_set if args.gpu else train_set\n",
+        frame="epoch",
+    ),
+    Example(
         "a checkpoint",
         'torch.save(model.state_dict(), "last.pt")\n',
         "if rank == 0:\n"
