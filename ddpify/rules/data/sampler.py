@@ -260,7 +260,7 @@ def inner_reads(site: LoaderCall, attribute: str, holder: str) -> list[Edit] | F
 
 
 def data_reads(site: LoaderCall) -> list[Edit]:
-    """`loader.sampler.data_source` and the number of its samples, which the sampler of a rank's share calls otherwise, or has of its share."""
+    """`loader.sampler.data_source`, `.num_samples`: the sampler of a rank's share has its data under another name, and fewer samples."""
     run, edits, instead = site.context.facts.after, list[Edit](), {"data_source": "{0}.dataset", "num_samples": "len({0}.dataset)"}
     for node in site.context.facts.entry.of(ast.Attribute):
         of = node.value if node.attr in instead else None
