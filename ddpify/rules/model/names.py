@@ -21,7 +21,7 @@ from ddpify.facts.model import Class, Ext, Lit, New, Tup, outermost
 from ddpify.facts.tree import Forest, argument, arguments, children, last_name, names_read, names_stored, same, structure, walk
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
-from ddpify.rules.model import dataparallel, evaluated_inputs, saved_copies, unseen_reads
+from ddpify.rules.model import dataparallel, evaluated_inputs, saved_copies, shown_runs, unseen_reads
 
 CODE = "DDP203"
 TITLE = "use the model inside the wrapper"
@@ -135,7 +135,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     yield from evaluated_inputs.moved(context)
     yield from _saved_wrapped(context)
     yield from unseen_reads.unseen_reads(context, _SAME)
-    copied = saved_copies.of_objects(context)
+    copied = saved_copies.of_objects(context) | shown_runs.copies(context)
     for node in context.tree.nodes():
         if node in facts.unwrapped_arguments and isinstance(node, ast.expr):
             if isinstance(context.tree.parent[node], ast.Assign) and node not in facts.pickled:
