@@ -39,6 +39,7 @@ def item(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Va
         if not _chooses_rows(node.slice.elts):
             return _indexed(run, base, index, node, origins)
         index = run.trace.values.get(node.slice.elts[0], NOTHING)  # `x[order, :]` is `x[order]`
+        origins |= index.origins
     if base.scale in ROWS and not isinstance(node.slice, ast.Slice) and (index.scale is None or _is_drawn(base, index)):
         found = _entry(run, base, index, node, origins)
         if found is not None:
