@@ -4413,9 +4413,13 @@ SCRIPTS["one weight for each batch, by its number"] = Script(
 _SAMPLED = """
     from torch.utils.data import RandomSampler, SubsetRandomSampler, WeightedRandomSampler
 
+    def numbers_of(sampler):
+        return len(sampler.indices)
+
     class Trainer:
         def __init__(self, loader):
             self.loader = loader
+            of_loader = self.loader.sampler
             self.seen = ASKED
             self.model = nn.Linear(8, 2)
             self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.5)
@@ -4436,6 +4440,9 @@ SCRIPTS |= {
     f"what a loader's sampler has: {title}": Script(_SAMPLED.replace("ASKED", asked).replace("HOW", how), same=("seen",))
     for title, asked, how in (
         ("the numbers of a subset", "len(self.loader.sampler.indices)", "sampler=SubsetRandomSampler(range(4, 44))"),
+        ("the numbers of a subset, by another name", "len(of_loader.indices)", "sampler=SubsetRandomSampler(range(4, 44))"),
+        ("how many it draws, by another name", "len(of_loader)", "sampler=SubsetRandomSampler(range(4, 44))"),
+        ("the numbers of a subset, asked by a function", "numbers_of(self.loader.sampler)", "sampler=SubsetRandomSampler(range(4, 44))"),
         ("weights", "self.loader.sampler.weights.sum()", "sampler=WeightedRandomSampler([1.0 + i % 2 for i in range(44)], 44)"),
         ("as many as a random one draws", "self.loader.sampler.num_samples", "sampler=RandomSampler(data)"),
         ("the data of the loader's own", "len(self.loader.sampler.data_source)", "shuffle=True"),
