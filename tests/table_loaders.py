@@ -3495,6 +3495,68 @@ SCRIPTS: dict[str, Script] = {
             fit(i, batches, net, optimizer)
         """
     ),
+    **{
+        f"a loader whose name is taken {where}": Script(
+            """
+            from tqdm import tqdm
+
+
+            net = nn.Linear(8, 2)
+            optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+            """
+            + code
+        )
+        for where, code in {
+            "in each epoch for what shows its progress": """
+            batches, test = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True), DataLoader(TensorDataset(x, y), batch_size=6)
+            for epoch in range(3):
+                batches = tqdm(batches, desc=f"{epoch}")
+                for rows, kinds in batches:
+                    optimizer.zero_grad()
+                    loss = F.cross_entropy(net(rows), kinds)
+                    loss.backward()
+                    optimizer.step()
+                test = tqdm(test)
+                with torch.no_grad():
+                    right = sum((net(rows).argmax(1) == kinds).sum().item() for rows, kinds in test)
+                print(epoch, len(batches), right)
+            """,
+            "by that of a bar in each epoch": """
+            def fit(batches):
+                for epoch in range(3):
+                    bar = tqdm(batches)
+                    batches = bar
+                    for i, (rows, kinds) in enumerate(bar):
+                        optimizer.zero_grad()
+                        loss = F.cross_entropy(net(rows), kinds)
+                        loss.backward()
+                        optimizer.step()
+
+
+            fit(DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True))
+            """,
+            "before the epochs": """
+            batches = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+            batches = tqdm(batches)
+            for epoch in range(3):
+                for rows, kinds in batches:
+                    optimizer.zero_grad()
+                    loss = F.cross_entropy(net(rows), kinds)
+                    loss.backward()
+                    optimizer.step()
+            """,
+            "in each epoch that makes a loader": """
+            for epoch in range(3):
+                batches = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+                batches = tqdm(batches)
+                for rows, kinds in batches:
+                    optimizer.zero_grad()
+                    loss = F.cross_entropy(net(rows), kinds)
+                    loss.backward()
+                    optimizer.step()
+            """,
+        }.items()
+    },
     "a loader that a function of an unknown package may have made": Script(
         """
         import streams

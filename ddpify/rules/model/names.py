@@ -15,7 +15,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpify.edits import Replace
+from ddpify.edits import Drop, Replace
 from ddpify.facts import library, optional_wraps, pickled
 from ddpify.facts.model import Class, Ext, Lit, New, Tup, outermost
 from ddpify.facts.tree import Forest, argument, arguments, children, last_name, names_read, names_stored, same, structure, walk
@@ -228,8 +228,9 @@ def _hands_on_keys(context: Context, model: ast.expr) -> bool:
     inside = [c for c in run.trace.calls if call in c.stack]
     if any(context.facts.model_of(c.func) is not None for c in inside):
         return False
-    keys = (c for c in inside if c.method in ("state_dict", "load_state_dict"))
-    return any(library.DATAPARALLEL in c.receiver.kinds() for c in keys)
+    keys = (c.node for c in inside if c.method in ("state_dict", "load_state_dict") and library.DATAPARALLEL in c.receiver.kinds())
+    named = (n.func if isinstance(n, ast.Call) else None for n in keys)
+    return any(n is None or not optional_wraps.is_taken_out(context.facts, n, run.value(model)) for n in named)
 
 
 def _call(context: Context, node: ast.Call) -> Iterator[Change | Finding]:
@@ -426,6 +427,8 @@ def _unprefixed_keys(context: Context, node: ast.Attribute) -> Iterator[Change |
     unwrapped = any(facts.before.unwrap(facts.before.value(node.value)) & m.objs for m in facts.needs_no_wrapper)  # `average` reports it
     if not wrappers or unwrapped or all(dataparallel.stays(context, o.node) for o in wrappers) or not isinstance(call, ast.Call):
         return
+    if optional_wraps.is_taken_out(facts, node, facts.before.value(node.value)):
+        return
     if node.attr == "state_dict" and len(wrappers) < len(facts.before.value(node.value).objs):
         asked = optional_wraps.is_optional(facts, facts.before.value(node.value)) and not _in_unwrapped_branch(context, node.value)
         if asked:
@@ -444,7 +447,9 @@ def _attribute(context: Context, node: ast.Attribute) -> Iterator[Change | Findi
         if _reads_wrapper(context, node):
             stays = any(dataparallel.stays(context, n) for n in _wrappers(context, node.value))  # another model, that is not trained
             text = 'getattr({0}, "module", {0})' if stays else "{0}"
-            yield Change(CODE, _NO_WRAPPER, context.tree.shown, node, (Replace(node, text, (node.value,)),))
+            gone = None if stays else _without_sense(context, node)
+            edit = Drop(gone) if gone is not None else Replace(node, text, (node.value,))
+            yield Change(CODE, _NO_WRAPPER, context.tree.shown, node, (edit,))
         if keys:
             yield from _unprefixed_keys(context, node)
     elif node.attr in _SAME and not (node.attr not in _REACHED and _is_own(context, node)):
@@ -462,6 +467,17 @@ def _attribute(context: Context, node: ast.Attribute) -> Iterator[Change | Findi
         yield Change(CODE, _INSIDE, context.tree.shown, node, (Replace(either, "{0}", (either.body,)),))
     else:
         yield _model_of(context, node, node.value, _INSIDE)
+
+
+def _without_sense(context: Context, node: ast.Attribute) -> ast.If | None:
+    """The question that only asks whether a name is to hold the `.module` of what it holds: `if many: model = model.module`."""
+    statement = context.tree.parent[node]
+    up = context.tree.parent.get(statement)
+    if not isinstance(statement, ast.Assign) or not all(same(t, node.value) for t in statement.targets) or not isinstance(up, ast.If):
+        return None
+    plain = all(isinstance(n, (ast.Name, ast.Attribute, ast.expr_context)) for n in walk(up.test))
+    alone = len(context.tree.block(up)) < 3  # a function of one statement writes its file by itself
+    return up if plain and up.body == [statement] and not up.orelse and not alone else None
 
 
 def _of_equal_arms(context: Context, node: ast.Attribute) -> Iterator[ast.IfExp]:
