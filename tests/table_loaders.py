@@ -3508,7 +3508,8 @@ SCRIPTS: dict[str, Script] = {
         )
         for where, code in {
             "in each epoch for what shows its progress": """
-            batches, test = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True), DataLoader(TensorDataset(x, y), batch_size=6)
+            batches = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+            test = DataLoader(TensorDataset(x, y), batch_size=6)
             for epoch in range(3):
                 batches = tqdm(batches, desc=f"{epoch}")
                 for rows, kinds in batches:

@@ -31,7 +31,7 @@ def questions(facts: Facts, value: Value, otherwise: bool = False) -> set[ast.If
     return {up for o in instances for up in _around(facts, o.node, otherwise)} if len(instances) < len(value.objs) else set()
 
 
-def is_taken_out(facts: Facts, node: ast.expr, value: Value) -> bool:
+def comes_out(facts: Facts, node: ast.expr, value: Value) -> bool:
     """Whether a function takes a model out of its wrapper, under the name of which it reads an attribute, where it was put into one.
 
     Both are done under the same test: `if many: model = DataParallel(model)` and `if many: model = model.module`.

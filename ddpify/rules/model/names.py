@@ -230,7 +230,7 @@ def _hands_on_keys(context: Context, model: ast.expr) -> bool:
         return False
     keys = (c.node for c in inside if c.method in ("state_dict", "load_state_dict") and library.DATAPARALLEL in c.receiver.kinds())
     named = (n.func if isinstance(n, ast.Call) else None for n in keys)
-    return any(n is None or not optional_wraps.is_taken_out(context.facts, n, run.value(model)) for n in named)
+    return any(n is None or not optional_wraps.comes_out(context.facts, n, run.value(model)) for n in named)
 
 
 def _call(context: Context, node: ast.Call) -> Iterator[Change | Finding]:
@@ -427,7 +427,7 @@ def _unprefixed_keys(context: Context, node: ast.Attribute) -> Iterator[Change |
     unwrapped = any(facts.before.unwrap(facts.before.value(node.value)) & m.objs for m in facts.needs_no_wrapper)  # `average` reports it
     if not wrappers or unwrapped or all(dataparallel.stays(context, o.node) for o in wrappers) or not isinstance(call, ast.Call):
         return
-    if optional_wraps.is_taken_out(facts, node, facts.before.value(node.value)):
+    if optional_wraps.comes_out(facts, node, facts.before.value(node.value)):
         return
     if node.attr == "state_dict" and len(wrappers) < len(facts.before.value(node.value).objs):
         asked = optional_wraps.is_optional(facts, facts.before.value(node.value)) and not _in_unwrapped_branch(context, node.value)
