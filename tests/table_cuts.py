@@ -2273,3 +2273,58 @@ SCRIPTS |= on_three(
         }.items()
     }
 )
+_FILLED_UP = """
+    import numpy as np
+
+    np.random.seed(0)
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.down = nn.Conv1d(1, 4, 3, 2, 1)
+            self.up = nn.ConvTranspose1d(4, 4, 2, 2)
+            self.last = nn.Conv1d(5, 1, 1)
+
+        def forward(self, rows):
+            inner = self.up(self.down(rows))
+            more = rows.size()[2] - inner.size()[2]
+            return torch.sigmoid(self.last(torch.cat([rows, F.pad(inner, (more // 2, more - more // 2))], dim=1)))
+
+    def load():
+        if os.path.exists("rows.npy"):
+            return np.load("rows.npy"), np.load("wanted.npy")
+        return x.numpy()[:, None], (x.numpy()[:, None] > 0) * 1.0
+
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.5)
+    data, wanted = load()
+    for epoch in range(3):
+        total = 0.0
+        order = np.random.permutation(len(data))
+        for i in range(0, len(data), 8):
+            LINES
+            loss = F.binary_cross_entropy(net(rows), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += loss.item()
+        print("loss %.6f" % total)
+"""
+SCRIPTS |= {
+    f"batches that a model fills up, of rows {title}": Script(_FILLED_UP.replace("LINES", "\n            ".join(lines)), same=("loss",))
+    for title, lines in {
+        "in an order of their own": (
+            "rows = torch.Tensor(data[order[i : i + 8], :, :])",
+            "labels = torch.Tensor(wanted[order[i : i + 8], :, :])",
+        ),
+        "that are put in order first": (
+            "if i == 0:",
+            "    data, wanted = data[order, :, :], wanted[order, :, :]",
+            "rows, labels = torch.Tensor(data[i : i + 8, :, :]), torch.Tensor(wanted[i : i + 8, :, :])",
+        ),
+        "that are drawn for each": (
+            "drawn = np.random.choice(len(data), 8)",
+            "rows, labels = torch.Tensor(data[drawn, :, :]), torch.Tensor(wanted[drawn, :, :])",
+        ),
+    }.items()
+}

@@ -5470,3 +5470,28 @@ SCRIPTS["a file of a name that is asked for among others before"] = Script(
         keep(name, net)
     """
 )
+SCRIPTS |= {
+    f"numbers that {what} shows": Script(
+        f"""
+        {imported}
+
+        net = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            total = 0.0
+            for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4):
+                optimizer.zero_grad()
+                loss = F.cross_entropy(net(rows), kinds)
+                loss.backward()
+                optimizer.step()
+                total += loss.item()
+            {shown}
+        """,
+        stand_ins=stand_ins,
+    )
+    for what, imported, shown, stand_ins in (
+        ("click", "import click", 'click.secho(message=f"loss {epoch} {total / 11:.4f}", fg="yellow")', {}),
+        ("click's function", "from click import echo", 'echo(f"loss {epoch} {total / 11:.4f}")', {}),
+        ("absl", "from absl import logging", 'logging.info("loss %d %.4f", epoch, total / 11)', {"absl.py": "import logging\n"}),
+    )
+}

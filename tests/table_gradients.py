@@ -2044,3 +2044,66 @@ SCRIPTS |= {
     """
     ),
 }
+_NETWORKS = """
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self, hidden):
+        super().__init__()
+        self.body = nn.Linear(8, hidden)
+        self.fc = nn.Linear(hidden, 3)
+
+    def forward(self, rows):
+        return self.fc(self.body(rows).relu())
+
+
+def resnet18(pretrained=False):
+    return Net(4)
+
+
+def resnet50(pretrained=False):
+    return Net(6)
+"""
+SCRIPTS["two trainings, each of one of two networks of a library that a function makes"] = Script(
+    """
+    from torchvision import models
+
+    def build(name):
+        if name == "small":
+            model = models.resnet18(pretrained=True)
+        else:
+            model = models.resnet50(pretrained=True)
+        for weights in model.parameters():
+            weights.requires_grad = False
+        model.fc = nn.Sequential(nn.Linear(model.fc.in_features, 4), nn.Linear(4, 2))
+        return model
+
+    def train(model, optimizer):
+        for epoch in range(2):
+            for rows, labels in loader:
+                loss = F.cross_entropy(model(rows), labels)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            if epoch == 0:
+                for weights in model.body.parameters():
+                    weights.requires_grad = True
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--first", type=int, default=1)
+    parser.add_argument("--name", default="small")
+    args = parser.parse_args()
+    loader = DataLoader(TensorDataset(x, y), batch_size=8)
+    if args.first:
+        net = build(args.name)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        train(net, optimizer)
+    if args.name:
+        net = build(args.name)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        train(net, optimizer)
+    torch.save(net.state_dict(), "net.pt")
+    """,
+    stand_ins={"torchvision/__init__.py": "from . import models\n", "torchvision/models.py": _NETWORKS},
+)

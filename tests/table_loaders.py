@@ -3495,6 +3495,69 @@ SCRIPTS: dict[str, Script] = {
             fit(i, batches, net, optimizer)
         """
     ),
+    **{
+        f"a loader whose name is taken {where}": Script(
+            """
+            from tqdm import tqdm
+
+
+            net = nn.Linear(8, 2)
+            optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+            """
+            + code
+        )
+        for where, code in {
+            "in each epoch for what shows its progress": """
+            batches = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+            test = DataLoader(TensorDataset(x, y), batch_size=6)
+            for epoch in range(3):
+                batches = tqdm(batches, desc=f"{epoch}")
+                for rows, kinds in batches:
+                    optimizer.zero_grad()
+                    loss = F.cross_entropy(net(rows), kinds)
+                    loss.backward()
+                    optimizer.step()
+                test = tqdm(test)
+                with torch.no_grad():
+                    right = sum((net(rows).argmax(1) == kinds).sum().item() for rows, kinds in test)
+                print(epoch, len(batches), right)
+            """,
+            "by that of a bar in each epoch": """
+            def fit(batches):
+                for epoch in range(3):
+                    bar = tqdm(batches)
+                    batches = bar
+                    for i, (rows, kinds) in enumerate(bar):
+                        optimizer.zero_grad()
+                        loss = F.cross_entropy(net(rows), kinds)
+                        loss.backward()
+                        optimizer.step()
+
+
+            fit(DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True))
+            """,
+            "before the epochs": """
+            batches = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+            batches = tqdm(batches)
+            for epoch in range(3):
+                for rows, kinds in batches:
+                    optimizer.zero_grad()
+                    loss = F.cross_entropy(net(rows), kinds)
+                    loss.backward()
+                    optimizer.step()
+            """,
+            "in each epoch that makes a loader": """
+            for epoch in range(3):
+                batches = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+                batches = tqdm(batches)
+                for rows, kinds in batches:
+                    optimizer.zero_grad()
+                    loss = F.cross_entropy(net(rows), kinds)
+                    loss.backward()
+                    optimizer.step()
+            """,
+        }.items()
+    },
     "a loader that a function of an unknown package may have made": Script(
         """
         import streams
@@ -4358,3 +4421,94 @@ SCRIPTS["epochs counted from the start again, in a second training with the same
 """,
     same=("summed",),
 )
+_FROM_ELSEWHERE = {
+    "cut by its size, by their number": ("labels = y.split(args.batch_size)", "i, (rows,) in enumerate(loader)", "labels[i]"),
+    "cut by its size, side by side": ("labels = torch.split(y, args.batch_size)", "(rows,), given in zip(loader, labels)", "given"),
+    "cut by hand, side by side": (
+        "labels = [y[i : i + args.batch_size] for i in range(0, 44, args.batch_size)]",
+        "(rows,), given in zip(loader, labels)",
+        "given",
+    ),
+    "as many as it has, by their number": ("labels = y.chunk(6)", "i, (rows,) in enumerate(loader)", "labels[i]"),
+}
+SCRIPTS |= {
+    f"labels of batches from beside the loader: {title}": Script(
+        f"""
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--batch_size", type=int, default=8)
+        args = parser.parse_args()
+        loader = DataLoader(TensorDataset(x), batch_size=args.batch_size)
+        {labels}
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+        for epoch in range(3):
+            total = 0.0
+            for {each}:
+                loss = F.cross_entropy(model(rows), {given})
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                total += loss.item()
+            print("loss %.6f" % total)
+        """,
+        same=("loss",),
+    )
+    for title, (labels, each, given) in _FROM_ELSEWHERE.items()
+}
+SCRIPTS["one weight for each batch, by its number"] = Script(
+    """
+    loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+    weights = torch.linspace(0.5, 1.5, 6)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    for epoch in range(3):
+        total = 0.0
+        for i, (rows, labels) in enumerate(loader):
+            loss = F.cross_entropy(model(rows), labels) * weights[i]
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += loss.item()
+        print("loss %.6f" % total)
+    """,
+    same=("loss",),
+)
+_SAMPLED = """
+    from torch.utils.data import RandomSampler, SubsetRandomSampler, WeightedRandomSampler
+
+    def numbers_of(sampler):
+        return len(sampler.indices)
+
+    class Trainer:
+        def __init__(self, loader):
+            self.loader = loader
+            of_loader = self.loader.sampler
+            self.seen = ASKED
+            self.model = nn.Linear(8, 2)
+            self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.5)
+
+        def train(self):
+            for epoch in range(3):
+                for rows, labels in self.loader:
+                    loss = F.cross_entropy(self.model(rows), labels)
+                    self.optimizer.zero_grad()
+                    loss.backward()
+                    self.optimizer.step()
+                print("seen %.1f" % self.seen)
+
+    data = TensorDataset(x, y)
+    Trainer(DataLoader(data, batch_size=8, HOW)).train()
+"""
+SCRIPTS |= {
+    f"what a loader's sampler has: {title}": Script(_SAMPLED.replace("ASKED", asked).replace("HOW", how), same=("seen",))
+    for title, asked, how in (
+        ("the numbers of a subset", "len(self.loader.sampler.indices)", "sampler=SubsetRandomSampler(range(4, 44))"),
+        ("the numbers of a subset, by another name", "len(of_loader.indices)", "sampler=SubsetRandomSampler(range(4, 44))"),
+        ("how many it draws, by another name", "len(of_loader)", "sampler=SubsetRandomSampler(range(4, 44))"),
+        ("the numbers of a subset, asked by a function", "numbers_of(self.loader.sampler)", "sampler=SubsetRandomSampler(range(4, 44))"),
+        ("weights", "self.loader.sampler.weights.sum()", "sampler=WeightedRandomSampler([1.0 + i % 2 for i in range(44)], 44)"),
+        ("as many as a random one draws", "self.loader.sampler.num_samples", "sampler=RandomSampler(data)"),
+        ("the data of the loader's own", "len(self.loader.sampler.data_source)", "shuffle=True"),
+        ("as many as the loader's own draws", "self.loader.sampler.num_samples", "shuffle=True"),
+    )
+}

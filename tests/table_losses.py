@@ -4369,4 +4369,29 @@ SCRIPTS |= {
         ("in one dimension, by how many are there", "-2", "there.sum()", ()),
         ("in one dimension, by the largest", "-2", "there.mean((1, 2, 3)).max()", ("DDP402",)),
     )
+_DIVIDED_AGAIN = {
+    "the outputs": "loss = criterion(out, labels) / out.shape[0]",
+    "the outputs of a part": "loss = criterion(out, labels) + out.pow(2).mean() / out.size(0)",
+}
+SCRIPTS |= {
+    f"an average that is divided by the number of samples, too: {title}": Script(
+        f"""
+        loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+        model = nn.Linear(8, 2)
+        criterion = nn.CrossEntropyLoss()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+        for epoch in range(3):
+            total = 0.0
+            for rows, labels in loader:
+                out = model(rows)
+                {line}
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                total += loss.item()
+            print("loss %.6f" % (total / len(loader)))
+        """,
+        same=("loss",),
+    )
+    for title, line in _DIVIDED_AGAIN.items()
 }

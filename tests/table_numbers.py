@@ -5185,3 +5185,60 @@ SCRIPTS |= {
 SCRIPTS["a score of batches that a rank's own loss chooses"] = Script(
     _SCORED.replace("LINES", "if answer.loss.item() < 0.7:\n                " + _SCORES["a library's, written at once"]), told=("DDP404",)
 )
+SCRIPTS["spreads of the training loader's batches, averaged before it trains"] = Script(
+    """
+    loader = DataLoader(TensorDataset(x, y.float()), batch_size=8)
+    mean, spread = 0.0, 0.0
+    for rows, _ in loader:
+        mean += rows.mean(0)
+        spread += rows.std(0)
+    mean /= len(loader)
+    spread /= len(loader)
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        total = 0.0
+        for rows, labels in loader:
+            loss = F.binary_cross_entropy_with_logits(model((rows - mean) / spread).squeeze(1), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += loss.item()
+        print("loss %.6f" % (total / len(loader)))
+    """,
+    same=("loss",),
+)
+SCRIPTS["scores of a test loader's batches, whose size the model keeps where it is another"] = Script(
+    """
+    from sklearn.metrics import roc_auc_score
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.size = 8
+            self.last = nn.Linear(8, 1)
+
+        def forward(self, rows):
+            if rows.size(0) != self.size:
+                self.size = rows.size(0)
+            return self.last(rows).view((self.size, 1)).squeeze(1)
+
+    loader = DataLoader(TensorDataset(x, y.float()), batch_size=8)
+    test_loader = DataLoader(TensorDataset(x, y.float()), batch_size=8)
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, labels in loader:
+            loss = F.binary_cross_entropy_with_logits(model(rows), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        with torch.no_grad():
+            total = sum(roc_auc_score(labels.numpy(), model(rows).numpy()) for rows, labels in test_loader)
+            score = 0.0
+            for rows, labels in test_loader:
+                score += roc_auc_score(labels.numpy(), model(rows).numpy())
+        print("score %.6f %.6f" % (score / len(test_loader), total / len(test_loader)))
+    """,
+    same=("score",),
+)

@@ -599,3 +599,40 @@ SCRIPTS["a model in a DataParallel in a dict that is saved, of which the model i
     """,
     same=("held",),
 )
+_TAKEN_OUT_FOR_A_SETTING = """
+    many = MANY
+
+
+    def save(model, path):
+        if many:
+            model = model.module
+        state = {"net": model.state_dict()}
+        torch.save(state, path)
+
+
+    def load(model, path):
+        if many:
+            model = model.module
+        state = torch.load(path)
+        model.load_state_dict(state["net"])
+
+
+    net = nn.Linear(8, 2)
+    if many:
+        net = nn.DataParallel(net)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+            sgd.zero_grad()
+            F.cross_entropy(net(rows), kinds).backward()
+            sgd.step()
+        save(net, "last.pt")
+        load(net, "last.pt")
+    print("keys", sorted(torch.load("last.pt")["net"]))
+"""
+SCRIPTS |= {
+    f"a model that functions take out of its wrapper, if a setting, {many}, had put it into one": Script(
+        _TAKEN_OUT_FOR_A_SETTING.replace("MANY", many), same=("keys",)
+    )
+    for many in ("True", "False")
+}

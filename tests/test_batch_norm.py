@@ -503,3 +503,31 @@ for epoch in range(2):
 @pytest.mark.parametrize(("norm", "times"), [("nn.BatchNorm1d(6)", 1), ("nn.LayerNorm(6)", 0)])
 def test_a_network_without_a_wrapper_evaluates_parts_of_a_batch_with_the_same_statistics(tmp_path: Path, norm: str, times: int) -> None:
     assert converted(Script(IN_A_PAIR.replace("NORM", norm)), tmp_path).code.count("start_alike(self.net.buffers())") == times
+
+
+_SHOWN = """
+from torch.utils.tensorboard import SummaryWriter
+from torchsummary import summary
+
+net = nn.Sequential(nn.Linear(8, 6), {norm}(6), nn.Linear(6, 2))
+writer = SummaryWriter()
+{before}
+feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+for step, (rows, kinds) in enumerate(feed):
+    loss = F.cross_entropy(net(rows), kinds)
+    sgd.zero_grad()
+    loss.backward()
+    sgd.step()
+    {inside}
+"""
+_GRAPH = "writer.add_graph(net, rows)"
+
+
+@pytest.mark.parametrize("norm", ["nn.BatchNorm1d", "nn.LayerNorm"])
+@pytest.mark.parametrize("shown", [_GRAPH, "summary(net, (8,))"])
+def test_rank_zero_runs_no_network_that_waits_for_the_others_to_show_it(tmp_path: Path, norm: str, shown: str) -> None:
+    before = converted(Script(_SHOWN.format(norm=norm, before=shown.replace("rows", "x[:4]"), inside="")), tmp_path).code
+    assert before.index(shown.replace("rows", "x[:4]")) < before.index("net = DistributedDataParallel(net")
+    inside = converted(Script(_SHOWN.format(norm=norm, before="", inside=f"if step == 0:\n        {shown}")), tmp_path).code
+    assert shown.replace("net", "copy.deepcopy(net.module).eval()" if "Batch" in norm else "net.module") in inside

@@ -356,3 +356,30 @@ def test_a_model_that_is_made_and_moved_for_each_fold_is_moved_once(tmp_path: Pa
     assert done.code.count("model.to(") == 0
     assert "    model = nn.Linear(8, 2).to(here)\n    model = DistributedDataParallel(model" in done.code
     assert done.exit_code == 0, done.findings
+
+
+def test_a_model_that_is_trained_by_its_methods_and_moved_where_it_is_made_stays_there(tmp_path: Path) -> None:
+    text = HEAD + textwrap.dedent("""
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.last = nn.Linear(8, 6), nn.Linear(6, 2)
+
+        def encode(self, rows):
+            return self.first(rows)
+
+        def project(self, rows):
+            return self.last(rows)
+
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    net = Net().to(device)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for rows, labels in DataLoader(TensorDataset(x, y), batch_size=4):
+        loss = F.cross_entropy(net.project(net.encode(rows.to(device))), labels.to(device))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    """)
+    (tmp_path / "train.py").write_text(text)
+    code = ddpify.convert(tmp_path / "train.py").code
+    assert "average_gradients(optimizer)" in code and "net.to(" not in code

@@ -179,7 +179,9 @@ def _start(facts: Facts, optimizer: New, owner: Obj, step: Call) -> Start | None
         return _start_of_tensors(facts, optimizer, single=True)
     root = _outermost(run, owner)
     together = next((m for m in facts.models if root in m.objs), None)
-    for model in (TrainedModel(frozenset((root,)), frozenset()), *([together] if together is not None else [])):
+    among = together.objs if together is not None else frozenset[Obj]()
+    instead = frozenset(o for o in among if isinstance(o, New) and isinstance(root, New) and o.stack == root.stack)
+    for model in (*(TrainedModel(objs, frozenset()) for objs in (frozenset((root,)), instead)), *([together] if together else [])):
         for statement, target in wrap_places.candidates(facts, model, step):
             own = any(
                 isinstance(up, ast.ClassDef) and up is getattr(getattr(root, "cls", None), "node", None)
@@ -235,9 +237,10 @@ def _outermost(run: Run, owner: Obj) -> Obj:
 
 
 def _refers_to(facts: Facts, statement: ast.stmt, target: ast.expr, root: Obj) -> bool:
-    """Whether a name or attribute of a statement's function holds a module, or one of those that it may be."""
-    run, function = facts.before, facts.entry.function(statement)
-    values = [run.value(n) for n in walk(function) if isinstance(n, (ast.Name, ast.arg, ast.Attribute)) and same(n, target)]
+    """Whether a name or attribute of a statement's function holds a module by then, or one of those that it may be."""
+    run, tree = facts.before, facts.tree_of(statement)
+    named = [n for n in walk(tree.function(statement)) if isinstance(n, (ast.Name, ast.arg, ast.Attribute)) and same(n, target)]
+    values = [run.value(n) for n in named if not tree.after(n, statement)]
     stored = [s.value for s in run.trace.stores if isinstance(s.node, ast.Attribute) and same(s.node, target)]
     return any(root in run.unwrap(v) for v in (*values, *stored))
 

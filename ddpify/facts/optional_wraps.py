@@ -31,6 +31,20 @@ def questions(facts: Facts, value: Value, otherwise: bool = False) -> set[ast.If
     return {up for o in instances for up in _around(facts, o.node, otherwise)} if len(instances) < len(value.objs) else set()
 
 
+def comes_out(facts: Facts, node: ast.expr, value: Value) -> bool:
+    """Whether a function takes a model out of its wrapper, under the name of which it reads an attribute, where it was put into one.
+
+    Both are done under the same test: `if many: model = DataParallel(model)` and `if many: model = model.module`.
+    """
+    if not isinstance(node, ast.Attribute):
+        return False
+    name, tests = structure(node.value), {structure(up.test) for up in questions(facts, value)}
+    function = facts.tree_of(node).function(node)
+    taken = (s for n in walk(function) if isinstance(n, ast.If) and structure(n.test) in tests for s in n.body if isinstance(s, ast.Assign))
+    inside = (s.value for s in taken if [structure(t) for t in s.targets] == [name])
+    return any(isinstance(n, ast.Attribute) and n.attr == "module" and structure(n.value) == name for n in inside)
+
+
 def _around(facts: Facts, node: ast.AST, otherwise: bool) -> Iterator[ast.If]:
     """The conditions of a function under which a statement of it is made: where they hold, or where they do not."""
     inner = node

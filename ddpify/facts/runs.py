@@ -406,10 +406,14 @@ def run_by(call: Call) -> frozenset[Obj]:
     return call.receiver.objs if forward and call.receiver.objs else call.func.objs
 
 
+RUNS_TO_SHOW = frozenset(("add_graph",))  # methods that run a model to show it, and so write to its batch norm's statistics
+
+
 def may_write(call: Call) -> bool:
     """Whether a call makes an object, or is one of those that `_touches` looks at, whatever the model is."""
     return (
         any(isinstance(o, (New, Part)) for o in call.result.objs)
+        or call.method in RUNS_TO_SHOW
         or call.method in library.MODULE_WRITERS
         or call.in_place
         or bool(call.func.paths())

@@ -39,6 +39,7 @@ def item(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Va
         if not _chooses_rows(node.slice.elts):
             return _indexed(run, base, index, node, origins)
         index = run.trace.values.get(node.slice.elts[0], NOTHING)  # `x[order, :]` is `x[order]`
+        origins |= index.origins
     if base.scale in ROWS and not isinstance(node.slice, ast.Slice) and (index.scale is None or _is_drawn(base, index)):
         found = _entry(run, base, index, node, origins)
         if found is not None:
@@ -288,6 +289,12 @@ def _goes_with_batches(run: Interpreter, bound: Value) -> bool:
     written = {size.value for size in sizes if isinstance(size, Lit)}
     by_size = any(o in sizes or (isinstance(o, Lit) and o.value in written) for o in bound.of_kind("from"))
     return by_size or not bound.of_kind("share").isdisjoint(loaders)
+
+
+def numbers_batches(run: Interpreter, index: Value) -> bool:
+    """Whether an index is the number of a loader's batch, in the loop over it."""
+    counts = not index.objs and index.scale is None and {o.kind for o in index.origins} == {"index"}
+    return counts and any(loop.node in index.of_kind("index") and loop.element.batches() for loop in run.loops)
 
 
 def _is_zero(value: Value) -> bool:

@@ -11,7 +11,7 @@ from ddpify.facts.collect import Facts, TrainedModel, first_order, is_read, made
 from ddpify.facts.library import effects
 from ddpify.facts.model import NOTHING, Call, Func, Lit, Method, New, Obj, Part, Store, Tup, Value, outermost
 from ddpify.facts.one_branch import is_there
-from ddpify.facts.runs import Run, run, run_by
+from ddpify.facts.runs import RUNS_TO_SHOW, Run, run, run_by
 from ddpify.facts.tree import Tree, arguments, inside, own_nodes, own_statements, same, structure, walk
 from ddpify.records import replace
 
@@ -268,7 +268,7 @@ def _touches(facts: Facts, model: TrainedModel, call: Call) -> bool:
         return any(_of(facts, model, a) for a in call.args)
     if call.in_place:
         return _of(facts, model, call.receiver)
-    if paths and not any(isinstance(o, Func) for o in call.func.objs):
+    if (paths or call.method in RUNS_TO_SHOW) and not any(isinstance(o, Func) for o in call.func.objs):
         if any(p.startswith(_ONLY_READ) for p in paths):
             return False
         return any(facts.before.unwrap(a) & model.objs for a in (*call.args, *call.keywords.values()))

@@ -40,6 +40,8 @@ def execute_if(run: Interpreter, node: ast.If) -> bool:
         run.deciding |= deciding(test)
         run.settings |= known_if(run, node.test, taken)
         _as_asked(run, node.test, taken)
+        if not branch:
+            _as_made_equal(run, node)
         if run.block(branch):
             outputs.note()
             ends.append((run.end_of_branch(), run.frame.idle))
@@ -123,11 +125,24 @@ def _as_asked(run: Interpreter, test: ast.expr, taken: bool) -> None:
     models = bool(others) and all(isinstance(o, New) and (run.is_module(o) or o.path.startswith("torch.nn.")) for o in others)
     if not missing or not (models or (value.scale is not None and not others)):
         return
-    left = Value(missing, value.origins) if none else Value(others, value.origins, value.scale, value.shape)
+    _hold(run, asked, Value(missing, value.origins) if none else Value(others, value.origins, value.scale, value.shape))
+
+
+def _as_made_equal(run: Interpreter, node: ast.If) -> None:
+    """Let a number be the other where it is made so unless it is already: `if rows.size(0) != self.size: self.size = rows.size(0)`."""
+    match node:
+        case ast.If(ast.Compare(left, [ast.NotEq()], [right]), body=[ast.Assign(targets=[target], value=given)]):
+            if (same(target, left) and same(given, right)) or (same(target, right) and same(given, left)):
+                value = _held_now(run, given if isinstance(given, ast.Name) else left if same(given, left) else right)
+                _hold(run, left if same(target, left) else right, value)
+
+
+def _hold(run: Interpreter, asked: ast.expr, value: Value) -> None:
+    """Let a name, or an attribute of one object, be something."""
     if isinstance(asked, ast.Name):
-        run.bind(asked.id, left)
+        run.bind(asked.id, value)
     elif isinstance(asked, ast.Attribute) and len(owners := run.trace.values.get(asked.value, NOTHING).objs) == 1:
-        run.memory[next(iter(owners)), asked.attr] = left
+        run.memory[next(iter(owners)), asked.attr] = value
 
 
 def _texts_in(run: Interpreter, options: ast.expr) -> frozenset[str]:

@@ -39,6 +39,8 @@ def evaluate_subscript(run: Interpreter, node: ast.Subscript) -> Value:
         value = Value(value.objs, without(value.origins, "index"), "other")
     elif tensors.uneven([*_entries(index), base]) or _is_length_of_some(run, node, index):
         value = Value(value.objs, value.origins, "other")
+    elif tensor_entries.numbers_batches(run, index):
+        value = _beside_a_batch(value)
     run.events.append((Kind.READ, node, base, value))
     return value
 
@@ -47,6 +49,14 @@ def _deals_rows(base: Value, index: Value) -> bool:
     """Whether the first index of a tensor that is none of a batch is a batch's rows: so is what it gives, `torch.eye(n)[labels, :]`."""
     firsts = [o.entries[0] for o in index.objs if isinstance(o, Tup) and o.entries]
     return not base.objs and base.scale is None and not base.of_kind("batch") and any(v.scale == "sample" for v in firsts)
+
+
+def _beside_a_batch(value: Value) -> Value:
+    """What goes with each batch and is from elsewhere: a tensor that is no number may have a row for each sample of a whole batch."""
+    tensor = value.shape.ndim != 0 if value.shape is not None else bool(value.of_kind("sized"))
+    if not tensor or value.objs or value.scale is not None or value.of_kind("whole"):
+        return value
+    return Value(frozenset(), value.origins, "other", value.shape)
 
 
 def _is_of_one_sample(index: Value) -> bool:
@@ -357,7 +367,9 @@ def _gone_through(run: Interpreter, obj: New, over: Value, node: ast.AST | None)
     if obj.path == library.PARTS:
         return run.memory[obj, ELEMENT]
     if obj.path == "zip":
-        return just(Tup(tuple(element(run, i, node) for i in run.memory.numbered(obj))))
+        items = [element(run, i, node) for i in run.memory.numbered(obj)]
+        beside = any(item.batches() for item in items)
+        return just(Tup(tuple(_beside_a_batch(item) if beside and not item.batches() else item for item in items)))
     if inner is not None:  # `list(values)`, to which more was added since
         return element(run, inner, node) | run.memory.get((obj, ELEMENT), NOTHING)
     if run.is_a(obj, *library.DICTS) and (obj, ELEMENT) in run.memory and own_method(run, obj, "__iter__") is None:

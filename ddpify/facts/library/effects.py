@@ -20,6 +20,9 @@ _LOG_LEVELS = "info debug warning warn error critical log exception".split()
 _PRINTS = """
     print pprint.pprint pprint.pp loguru.logger sys.stdout sys.stderr torchsummary.summary torchsummary.summary_string torchsummaryX.summary
     torchinfo.summary torch_geometric.logging.log IPython.display prettytable rich.print rich.print_json tqdm.tqdm.write
+    click.echo click.secho click.echo_via_pager typer.echo typer.secho rich_click.echo rich_click.secho termcolor.cprint
+    absl.logging.info absl.logging.warning absl.logging.warn absl.logging.error absl.logging.debug absl.logging.exception absl.logging.log
+    logzero.logger
     monai.config.print_config monai.config.print_debug_info monai.config.print_system_info monai.config.print_gpu_info
 """.split()
 _WRITES = """
@@ -108,7 +111,7 @@ TALKERS = {  # what prints beside what it returns, and the argument that asks fo
 DRAWN = ("matplotlib.", "seaborn.")
 READ_PICTURES = frozenset("buffer_rgba tostring_rgb tostring_argb print_to_buffer print_png print_rgba copy_from_bbox".split())
 IN_MEMORY = frozenset(("io.BytesIO", "io.StringIO"))
-LOGGERS = ("logging.getLogger", "loguru.logger")
+LOGGERS = ("logging.getLogger", "loguru.logger", "colorlog.getLogger", "structlog.get_logger", "structlog.getLogger")
 BARS = ("tqdm.", "progress.", "progressbar.", "rich.progress.", "alive_progress.", "fastprogress.", "pkbar.", "enlighten.")
 BARS_WITH_SWITCH = frozenset(
     """

@@ -55,7 +55,8 @@ def _default_sampling(site: LoaderCall, dataset: ast.expr) -> Change | Finding:
     if spread is not None:
         return _options(site, spread, name, edits, needs)
     divided, more = site.divided()
-    return site.change([*edits, *_sampler_edits(site, name), *divided], (*needs, *more, *_seed_needs(site)), site.imports)
+    edits += [*_sampler_edits(site, name), *sampler.data_reads(site)]
+    return site.change([*edits, *divided], (*needs, *more, *_seed_needs(site)), site.imports)
 
 
 def _of_images(site: LoaderCall) -> Change | Finding:

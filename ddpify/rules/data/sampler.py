@@ -9,7 +9,7 @@ from ddpify.facts import library
 from ddpify.facts.manual_batches import size_arguments
 from ddpify.facts.model import NOTHING, Class, Func, Lit, New, Value
 from ddpify.facts.runs import Run
-from ddpify.facts.tree import last_name, scope_nodes, walk
+from ddpify.facts.tree import Tree, last_name, scope_nodes, walk
 from ddpify.records import dataclass, replace
 from ddpify.rules.base import Finding
 from ddpify.rules.context import Context, argument
@@ -244,12 +244,12 @@ def _stops(call: ast.Call) -> bool:
 
 
 def inner_reads(site: LoaderCall, attribute: str, holder: str) -> list[Edit] | Finding:
-    """`loader.sampler.own_name`: what the script's own sampler has is read off it, behind the one that shares it out."""
+    """`loader.sampler.own_name`: what the script's sampler has is read off it, behind the one that shares it out."""
     run, loaders, edits = site.context.facts.after, site.loaders, list[Edit]()
     for tree in site.context.facts.trees.values():
         for node in (n for n in tree.of(ast.Attribute) if n.attr == attribute and isinstance(n.ctx, ast.Load)):
-            over, name = run.value(node.value).instances(), _asked(tree.parent[node], node)
-            if not over & loaders or not any(_has(run, o, name) for o in run.value(node).instances()):
+            over, samplers, name = run.value(node.value).instances(), run.value(node).instances(), _asked(tree.parent[node], node)
+            if not over & loaders or not (any(_has(run, o, name) for o in samplers) or (samplers and _is_handed_on(run, tree, node))):
                 continue
             if not site.context.facts.is_edited(node):
                 found = site.refuse("the loader's own sampler is asked for more in a module that is not edited", FIX, node)
@@ -259,16 +259,45 @@ def inner_reads(site: LoaderCall, attribute: str, holder: str) -> list[Edit] | F
     return edits
 
 
+def _is_handed_on(run: Run, tree: Tree, node: ast.expr) -> bool:
+    """Whether an expression is given a name, or given to a function, but for that of its length."""
+    up = tree.parent[node]
+    return isinstance(up, (ast.Assign, ast.AnnAssign, ast.keyword, ast.Return)) or (
+        isinstance(up, ast.Call) and node in up.args and not run.value(up.func).paths() & {"len", *_ASKING}
+    )
+
+
+def data_reads(site: LoaderCall) -> list[Edit]:
+    """`loader.sampler.data_source`, `.num_samples`: the sampler of a rank's share has its data under another name, and fewer samples."""
+    run, edits, instead = site.context.facts.after, list[Edit](), {"data_source": "{0}.dataset", "num_samples": "len({0}.dataset)"}
+    for node in site.context.facts.entry.of(ast.Attribute):
+        of = node.value if node.attr in instead else None
+        over = run.value(of.value).instances() if isinstance(of, ast.Attribute) and of.attr == "sampler" else frozenset()
+        if of is not None and over and over <= site.loaders and not site.when:
+            edits.append(Replace(node, instead[node.attr], (of,)))
+    return edits
+
+
 def _asked(up: ast.AST, node: ast.expr) -> str:
     """The name of the attribute that is asked of an expression, also by `hasattr` and its like; empty for none."""
     if isinstance(up, ast.Attribute):
         return up.attr
-    if isinstance(up, ast.Call) and last_name(up.func) in ("hasattr", "getattr", "setattr") and len(up.args) > 1 and up.args[0] is node:
+    if isinstance(up, ast.Call) and last_name(up.func) in _ASKING and len(up.args) > 1 and up.args[0] is node:
         name = up.args[1]
         return name.value if isinstance(name, ast.Constant) and isinstance(name.value, str) else ""
     return ""
 
 
+_ASKING = frozenset(("hasattr", "getattr", "setattr"))
+_OF_TORCH = {
+    "torch.utils.data.SubsetRandomSampler": ("indices", "generator"),
+    "torch.utils.data.WeightedRandomSampler": ("weights", "num_samples", "replacement", "generator"),
+    "torch.utils.data.RandomSampler": ("data_source", "num_samples", "replacement", "generator"),
+    "torch.utils.data.SequentialSampler": ("data_source",),
+}
+
+
 def _has(run: Run, sampler: New, name: str) -> bool:
-    """Whether a sampler holds something by a name, or is of a class of the project that has it."""
-    return name in run.of(sampler) or (sampler.cls is not None and run.interpreter.find(sampler.cls, name) is not None)
+    """Whether a sampler holds something by a name, or is of a class that has it."""
+    own = sampler.cls is not None and run.interpreter.find(sampler.cls, name) is not None
+    return own or name in run.of(sampler) or any(name in names and run.interpreter.is_a(sampler, path) for path, names in _OF_TORCH.items())

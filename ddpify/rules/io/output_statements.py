@@ -185,7 +185,8 @@ class Guards:
         paths = {*func.paths(), *(m.path for m in map(maker, func.objs) if m is not None)}
         if any(p.startswith("logging.") for p in paths):
             return self.quiet_logging
-        to_stdout = not any(p.startswith(("sys.stderr", "loguru.")) for p in paths) and not any(k.arg == "file" for k in call.keywords)
+        elsewhere = ("sys.stderr", "loguru.", "absl.", "logzero.", "colorlog.")
+        to_stdout = not any(p.startswith(elsewhere) for p in paths) and not any(k.arg in ("file", "err") for k in call.keywords)
         return self.quiet and to_stdout
 
     def _before_set_up(self, call: ast.Call) -> bool:

@@ -66,7 +66,8 @@ def find_averages(context: Context, node: ast.Call, loss: Value) -> Counted | No
     scales: tuple[Scale, ...] = ("sum", "mean") if may_vary_in_shape(context, loss) else ("sum", "mean", *EXTREMES)
     counted = [] if pads(context, loss) else places(context, _is_number(context, scales))  # padding counts in averages
     numbers: _Places = {n: (g, (_of_all(context, n, g),)) for n, g in counted}
-    attempts = ((averages, "mean"), (numbers, "agreed"))
+    counts: _Places = {n: (g, (_counted_by_all(context, n),)) for n, g in places(context, _is_count_of_mean(context)) if not g}
+    attempts = ((averages, "mean"), (counts, "agreed"), (numbers, "agreed"))
     found = next((found for some, how in attempts if some and (found := _by_some(context, node, some, how)) is not None), None)
     lengths = {n: p for n, p in numbers.items() if context.facts.after.value(n).scale in EXTREMES}
     return found or _by_lengths(context, node, lengths)
@@ -115,6 +116,27 @@ def _is_average(context: Context, loss: Value) -> Callable[[ast.expr, Value], bo
         return left.scale == "sum" and not left.of_kind("offset") and not (right.of_kind("forward") or right.of_kind("weight"))
 
     return test
+
+
+def _is_count_of_mean(context: Context) -> Callable[[ast.expr, Value], bool]:
+    """The numbers of samples that an average over them is divided by, once more: `F.cross_entropy(model(x), y) / len(x)`."""
+    run = context.facts.after
+
+    def test(node: ast.expr, value: Value) -> bool:
+        if value.scale != "count" or value.of_kind("world"):
+            return False
+        match context.facts.tree_of(node).parent.get(node):
+            case ast.BinOp(left=total, op=ast.Div(), right=divisor) | ast.AugAssign(target=total, op=ast.Div(), value=divisor):
+                return divisor is node and run.value(total).scale == "mean"
+        return False
+
+    return test
+
+
+def _counted_by_all(context: Context, node: ast.expr) -> Edit:
+    """The edit that makes the number of a rank's samples that of all ranks' samples."""
+    product, up = f"{{0}} * {context.names['world_size']}", context.facts.tree_of(node).parent[node]
+    return Replace(node, product if isinstance(up, ast.AugAssign) else f"({product})", (node,))
 
 
 def _is_number(context: Context, scales: Collection[Scale]) -> Callable[[ast.expr, Value], bool]:

@@ -2,10 +2,11 @@
 
 What it does: a loss that is an average over the batch needs nothing. A loss that is a total is multiplied by the number of ranks where it
     is differentiated (not where it is printed). Where a total is divided by a count or weights that differ between ranks, those of all
-    ranks are divided by; a cross entropy that averages so by itself, alone or added to plain averages, is multiplied by this rank's part of
-    them. Other numbers of the batch that no gradient goes through, such as the average of a mask, are made those of all ranks; where the
-    same code evaluates, in training alone. So are averages and totals that gradients go through, such as the loads of experts, where
-    nothing else is made of them than numbers that are added to the loss. A loss that couples the samples of a batch (pairs, the hardest
+    ranks are divided by, and so is an average that is divided by a number of samples once more; a cross entropy that averages so by itself,
+    alone or added to plain averages, is multiplied by this rank's part of them. Other numbers of the batch that no gradient goes through,
+    such as the average of a mask, are made those of all ranks; where the same code evaluates, in training alone. So are averages and
+    totals that gradients go through, such as the loads of experts, where nothing else is made of them than numbers that are added to the
+    loss. A loss that couples the samples of a batch (pairs, the hardest
     few, overlap), or that a package computes nobody knows how, is computed by every rank from all ranks' rows: the whole batch in its
     order, of which each rank's rows get the gradients of all ranks' losses. Anything else is shown.
 Why: DistributedDataParallel averages gradients; the average of totals is too small by the number of ranks, the average of averages over
@@ -82,6 +83,13 @@ EXAMPLES: tuple[Example, ...] = (
         frame="step",
     ),
     Example(
+        "an average that is divided by a number of steps",
+        "loss = F.cross_entropy(model(x), y) / 4\n"
+        "loss.backward()\n"
+        "optimizer.step()\n",
+        frame="step",
+    ),
+    Example(
         "an average by class weights",
         "loss = F.cross_entropy(model(x), y, weight=weights)\n"
         "loss.backward()\n"
@@ -99,6 +107,16 @@ EXAMPLES: tuple[Example, ...] = (
         "optimizer.step()\n",
         "each = F.cross_entropy(model(x), y, reduction=\"none\")\n"
         "loss = (each * (y > 0)).sum() * world_size / sum_over_ranks((y > 0).sum())\n"
+        "loss.backward()\n"
+        "optimizer.step()\n",
+        frame="step",
+    ),
+    Example(
+        "an average that is divided by the number of samples, too",
+        "loss = F.cross_entropy(model(x), y) / len(x)\n"
+        "loss.backward()\n"
+        "optimizer.step()\n",
+        "loss = F.cross_entropy(model(x), y) / (len(x) * world_size)\n"
         "loss.backward()\n"
         "optimizer.step()\n",
         frame="step",

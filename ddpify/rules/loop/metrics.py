@@ -168,7 +168,8 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
             continue
         for item in _reduce(context, node, now[node]):
             noted |= isinstance(item, Finding) and item.level is Safety.NOTE
-            twice = isinstance(item, Change) and node not in context.facts.training_loops and _repeats_samples(context, node)
+            sure = isinstance(item, Change) and item.level is Safety.SAFE  # else its own reason is worth more
+            twice = sure and node not in context.facts.training_loops and _repeats_samples(context, node)
             yield replace(item, why=_TWICE, level=Safety.NOTE) if twice and isinstance(item, Change) else item
     yield from _comprehended(context)
     yield from _hidden(context, [node for node in seen if isinstance(node, (ast.For, ast.AsyncFor, ast.While))])

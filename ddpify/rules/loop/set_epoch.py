@@ -22,7 +22,7 @@ from ddpify.facts.collect import TrainingLoop, batches_of
 from ddpify.facts.interpret.loops import spelled_out
 from ddpify.facts.model import Call, Like, Lit, New, ordered
 from ddpify.facts.runs import Run
-from ddpify.facts.tree import Tree, names_in, same, structure, walk
+from ddpify.facts.tree import Tree, names_in, names_stored, same, structure, walk
 from ddpify.records import dataclass, replace
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof
 from ddpify.rules.context import Context
@@ -182,16 +182,25 @@ class _Feed:
         """What the user has to do where the loader shuffles."""
         return self.proof if keeps_order(self.context, self.loader) else self.by_hand(node, message, fix)
 
-    def change(self, why: str, place: ast.stmt, text: _Text, epoch: str = "", needs: tuple[str, ...] = ()) -> Change:
-        """The line before `place` that sets the epoch; without a number of it, the sampler's own is moved on by one."""
+    def change(
+        self, why: str, place: ast.stmt, text: _Text, epoch: str = "", needs: tuple[str, ...] = (), around: ast.stmt | None = None
+    ) -> Change:
+        """The line before `place` that sets the epoch; without a number of it, the sampler's own is moved on by one.
+
+        The sampler has a name of its own before the loop `around` in which the loader's is lost.
+        """
         samplers = [f"{code}.{epoch_of(self.context, self.loader)}" for code in (text.code, *text.beside)]
+        ahead: tuple[InsertBefore, ...] = ()
+        if around is not None:
+            name = FreshName(("sampler", "train_sampler", "epoch_sampler"), around, self.context.tree.function(around))
+            ahead, samplers = (InsertBefore(around, f"{name} = {samplers[0]}", binds=(name,)),), [str(name)]
         line = "\n".join(f"{sampler}.set_epoch({epoch or f'{sampler}.epoch + 1'})" for sampler in samplers)
         for header in (text.kinds.test(text.code) if text.kinds else "", text.loop):
             line = f"{header}:\n{textwrap.indent(line, '    ')}" if header else line
         imports: tuple[str, ...] = ("import torch",) if needs else ()
         if text.kinds:
             imports, needs = (*imports, *text.kinds.imports), (*needs, *text.kinds.needs)
-        shown, edits = self.context.tree.shown, (InsertBefore(place, line),)
+        shown, edits = self.context.tree.shown, (*ahead, InsertBefore(place, line))
         return Change(CODE, why, shown, place, edits, imports, discharges=(self.obligation,), needs=needs)
 
 
@@ -380,7 +389,35 @@ def _advanced(feed: _Feed, loop: ast.For | ast.AsyncFor, placed: set[tuple[ast.A
             return feed.proof
         epoch, needs = _drawn(context)
     placed.add((place, text.code))
-    return feed.change(_WHY, place, text, epoch, needs)
+    ahead = _before_taken(context, place, text)
+    if ahead is not None and text != _Text(text.code):
+        message = f"`{text.code}` comes to hold something else: the epoch of its loader's sampler is not set"
+        return feed.by_hand(loop, message, "leave the loader its name, and give what goes through it another one")
+    return feed.change(_WHY, place, text, epoch, needs, ahead)
+
+
+def _before_taken(context: Context, place: ast.stmt, text: _Text) -> ast.stmt | None:
+    """The last statement before a place at which a name still holds its loader, and not what goes through it: `loader = tqdm(loader)`.
+
+    That is the loop around the place in which the name is lost, or what loses it above. None where the place comes first.
+    """
+    run, tree = context.facts.after, context.tree
+    function = tree.function(place)
+    stored = [n for n in names_stored(function) if n.id == text.code] if isinstance(function, (ast.FunctionDef, ast.Module)) else []
+    stored.sort(key=_position)
+    lost = [n for n in stored if any(not run.is_loader(o) for o in run.value(n).instances())]
+    bound = [n for n in stored if n not in lost]
+    around = [up for up in tree.ancestors(place) if isinstance(up, (ast.For, ast.While)) and tree.function(up) is function]
+    inside = [set(walk(up)) for up in around]
+    again = [up for up, nodes in zip(around, inside, strict=True) if not nodes.isdisjoint(lost) and nodes.isdisjoint(bound)]
+    if again:
+        return again[-1]
+    above = tree.statement(lost[0]) if lost and max(map(_position, bound), default=(0, 0)) < _position(lost[0]) < _position(place) else None
+    return above if around and above in getattr(function, "body", ()) else None
+
+
+def _position(node: ast.stmt | ast.expr) -> tuple[int, int]:
+    return node.lineno, node.col_offset
 
 
 def _drawn(context: Context) -> tuple[str, tuple[str, ...]]:

@@ -285,7 +285,7 @@ def _orders(context: Context, call: Call) -> bool:
     tree, paths = context.facts.tree_of(call.node), call.func.paths()
     if any(k in call.keywords for k in library.GENERATORS) or any(a.batches() for a in call.args):
         return False
-    sliced = any(o.path == batch_source.SLICE for o in context.facts.feeding)
+    sliced = any(o.path == batch_source.SLICE for o in (*context.facts.feeding, *context.facts.whole_loaders))
     if paths & library.SHUFFLES:
         batches = set() if sliced else _batch_loops(context)  # which goes on to the next epoch by itself
         return (

@@ -55,6 +55,11 @@ EXAMPLES: tuple[Example, ...] = (
         frame="start",
     ),
     Example(
+        "a question about the wrapper of something that is no model",
+        'whole = test_set.module if hasattr(test_set, "module") else test_set\n',
+        frame="end",
+    ),
+    Example(
         "a statement of its own",
         "model = Net().cuda()\n"
         "model = nn.DataParallel(model)\n",
@@ -75,6 +80,17 @@ EXAMPLES: tuple[Example, ...] = (
         "around a call",
         "model = nn.DataParallel(Net().cuda(), device_ids=[0, 1])\n",
         "model = Net().to(device)\n"
+        "model = DistributedDataParallel(model, device_ids=[local_rank] if next(model.parameters()).is_cuda else None)\n",
+        frame="model",
+    ),
+    Example(
+        "a question that finds no wrapper",
+        "model = Net().cuda()\n"
+        "if args.gpu:\n"
+        "    model = nn.DataParallel(model)\n"
+        'inside = model.module if hasattr(model, "module") else model\n',
+        "model = Net().to(device)\n"
+        'inside = model.module if hasattr(model, "module") else model\n'
         "model = DistributedDataParallel(model, device_ids=[local_rank] if next(model.parameters()).is_cuda else None)\n",
         frame="model",
     ),

@@ -12,7 +12,8 @@ from ddpify.rules.context import Context
 def move(context: Context, objs: frozenset[Obj], name: str, at: ast.stmt) -> tuple[str, tuple[str, ...]]:
     """The statement that moves a model where it is wrapped, and what it needs; nothing where the script has moved it by then."""
     facts, run = context.facts, context.facts.before
-    first = first_run(facts, facts.models, objs)
+    backwards = (c.order for trained in facts.loops for c in run.calls(trained.backward.node))
+    first = first_run(facts, facts.models, objs) or min(backwards, default=0)  # trained by methods other than its forward
     around = run.around(objs)
     moves = [c for c in run.trace.calls if run.unwrap(c.receiver) & around and _to_device(context, c)]
     made = {loop.node for o in objs if isinstance(o, New) for c in run.calls(o.node) for loop in c.loops}  # such as one over folds

@@ -15,13 +15,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpify.edits import Replace
+from ddpify.edits import Drop, Replace
 from ddpify.facts import library, optional_wraps, pickled
 from ddpify.facts.model import Class, Ext, Lit, New, Tup, outermost
-from ddpify.facts.tree import Forest, argument, arguments, last_name, names_read, names_stored, same, structure, walk
+from ddpify.facts.tree import Forest, argument, arguments, children, last_name, names_read, names_stored, same, structure, walk
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
-from ddpify.rules.model import dataparallel, evaluated_inputs, saved_copies, unseen_reads
+from ddpify.rules.model import dataparallel, evaluated_inputs, saved_copies, shown_runs, unseen_reads
 
 CODE = "DDP203"
 TITLE = "use the model inside the wrapper"
@@ -55,6 +55,11 @@ EXAMPLES: tuple[Example, ...] = (
         frame="epoch",
     ),
     Example(
+        "a choice between two things that are no model",
+        "data = test_set if args.gpu else train_set\n",
+        frame="epoch",
+    ),
+    Example(
         "a checkpoint",
         'torch.save(model.state_dict(), "last.pt")\n',
         "if rank == 0:\n"
@@ -73,6 +78,12 @@ EXAMPLES: tuple[Example, ...] = (
         "    classes = model.classes\n",
         'if hasattr(model.module, "classes"):\n'
         "    classes = model.module.classes\n",
+        frame="epoch",
+    ),
+    Example(
+        "a choice between what is the same here",
+        "state = model.module.state_dict() if args.gpu else model.state_dict()\n",
+        "state = model.module.state_dict()\n",
         frame="epoch",
     ),
     Example(
@@ -110,6 +121,7 @@ _OF_TEXT = frozenset(["startswith", "endswith", "lower", "upper"])  # methods th
 _WRAPPING = library.WRAPPERS | {"torch.nn.Module"}
 
 
+_INSIDE = "DDP hides the model's attributes and adds `module.` to the keys of its state dict: use the model inside"
 _NO_WRAPPER = "the model is not in a wrapper here any more"
 
 
@@ -123,7 +135,7 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     yield from evaluated_inputs.moved(context)
     yield from _saved_wrapped(context)
     yield from unseen_reads.unseen_reads(context, _SAME)
-    copied = saved_copies.of_objects(context)
+    copied = saved_copies.of_objects(context) | shown_runs.copies(context)
     for node in context.tree.nodes():
         if node in facts.unwrapped_arguments and isinstance(node, ast.expr):
             if isinstance(context.tree.parent[node], ast.Assign) and node not in facts.pickled:
@@ -216,8 +228,9 @@ def _hands_on_keys(context: Context, model: ast.expr) -> bool:
     inside = [c for c in run.trace.calls if call in c.stack]
     if any(context.facts.model_of(c.func) is not None for c in inside):
         return False
-    keys = (c for c in inside if c.method in ("state_dict", "load_state_dict"))
-    return any(library.DATAPARALLEL in c.receiver.kinds() for c in keys)
+    keys = (c.node for c in inside if c.method in ("state_dict", "load_state_dict") and library.DATAPARALLEL in c.receiver.kinds())
+    named = (n.func if isinstance(n, ast.Call) else None for n in keys)
+    return any(n is None or not optional_wraps.comes_out(context.facts, n, run.value(model)) for n in named)
 
 
 def _call(context: Context, node: ast.Call) -> Iterator[Change | Finding]:
@@ -414,6 +427,8 @@ def _unprefixed_keys(context: Context, node: ast.Attribute) -> Iterator[Change |
     unwrapped = any(facts.before.unwrap(facts.before.value(node.value)) & m.objs for m in facts.needs_no_wrapper)  # `average` reports it
     if not wrappers or unwrapped or all(dataparallel.stays(context, o.node) for o in wrappers) or not isinstance(call, ast.Call):
         return
+    if optional_wraps.comes_out(facts, node, facts.before.value(node.value)):
+        return
     if node.attr == "state_dict" and len(wrappers) < len(facts.before.value(node.value).objs):
         asked = optional_wraps.is_optional(facts, facts.before.value(node.value)) and not _in_unwrapped_branch(context, node.value)
         if asked:
@@ -432,7 +447,9 @@ def _attribute(context: Context, node: ast.Attribute) -> Iterator[Change | Findi
         if _reads_wrapper(context, node):
             stays = any(dataparallel.stays(context, n) for n in _wrappers(context, node.value))  # another model, that is not trained
             text = 'getattr({0}, "module", {0})' if stays else "{0}"
-            yield Change(CODE, _NO_WRAPPER, context.tree.shown, node, (Replace(node, text, (node.value,)),))
+            gone = None if stays else _without_sense(context, node)
+            edit = Drop(gone) if gone is not None else Replace(node, text, (node.value,))
+            yield Change(CODE, _NO_WRAPPER, context.tree.shown, node, (edit,))
         if keys:
             yield from _unprefixed_keys(context, node)
     elif node.attr in _SAME and not (node.attr not in _REACHED and _is_own(context, node)):
@@ -446,13 +463,40 @@ def _attribute(context: Context, node: ast.Attribute) -> Iterator[Change | Findi
         yield _prefixed_keys(context, node)
     elif node.attr in library.NAMING_METHODS and prefixed and not optional_wraps.is_optional(facts, facts.before.value(node.value)):
         yield _prefixed_names(context, node)
+    elif (either := next(_of_equal_arms(context, node), None)) is not None:
+        yield Change(CODE, _INSIDE, context.tree.shown, node, (Replace(either, "{0}", (either.body,)),))
     else:
-        yield _model_of(
-            context,
-            node,
-            node.value,
-            "DDP hides the model's attributes and adds `module.` to the keys of its state dict: use the model inside",
-        )
+        yield _model_of(context, node, node.value, _INSIDE)
+
+
+def _without_sense(context: Context, node: ast.Attribute) -> ast.If | None:
+    """The question that only asks whether a name is to hold the `.module` of what it holds: `if many: model = model.module`."""
+    statement = context.tree.parent[node]
+    up = context.tree.parent.get(statement)
+    if not isinstance(statement, ast.Assign) or not all(same(t, node.value) for t in statement.targets) or not isinstance(up, ast.If):
+        return None
+    plain = all(isinstance(n, (ast.Name, ast.Attribute, ast.expr_context)) for n in walk(up.test))
+    alone = len(context.tree.block(up)) < 3  # a function of one statement writes its file by itself
+    return up if plain and up.body == [statement] and not up.orelse and not alone else None
+
+
+def _of_equal_arms(context: Context, node: ast.Attribute) -> Iterator[ast.IfExp]:
+    """The choice between a wrapped model and one without a wrapper whose arms are the same here: `m.module.x if wrapped else m.x`."""
+    inner: ast.AST = node
+    for up in context.tree.ancestors(node):
+        if isinstance(up, ast.IfExp) and inner is up.orelse and _is_same_inside(up.body, up.orelse, node.value):
+            yield up
+        inner = up
+
+
+def _is_same_inside(one: ast.AST, other: ast.AST, model: ast.expr) -> bool:
+    """Whether an expression is another one with the `.module` of a model in the model's place."""
+    if other is model:
+        return isinstance(one, ast.expr) and _is_inside(one, model)
+    plain = [[v for f in n._fields if not isinstance(v := getattr(n, f, None), (ast.AST, list))] for n in (one, other)]
+    mine, its = children(one), children(other)
+    same_kind = type(one) is type(other) and plain[0] == plain[1] and len(mine) == len(its)
+    return same_kind and all(_is_same_inside(a, b, model) for a, b in zip(mine, its, strict=True))
 
 
 def _prefixed_names(context: Context, node: ast.Attribute) -> Finding:
@@ -466,6 +510,8 @@ def _reads_wrapper(context: Context, node: ast.Attribute) -> bool:
     facts = context.facts
     if node.attr != "module" or library.DATAPARALLEL not in facts.before.copied(facts.before.value(node.value)).kinds():
         return False
+    if node not in facts.after.trace.values:
+        return False  # nothing reads it: `model.module if hasattr(model, "module") else model`
     bare = facts.wrapped(facts.after.copied(facts.after.value(node.value))) is False and _is_unwrapped(context, node.value)
     return bare and not _holds_saved_wrapper(context, node.value)
 
