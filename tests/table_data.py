@@ -5,6 +5,8 @@ import io
 import numpy as np
 from scripts import Script
 
+from ddpify import Options
+
 
 def _words() -> bytes:
     """A file that holds a table, as numpy keeps what is not an array."""
@@ -776,3 +778,36 @@ SCRIPTS["kinds that are numbered in the order of a list, or of a set"] = Script(
 """,
     same=("order",),
 )
+_TO_DEVICE = """
+    import typing
+    from collections.abc import Mapping, Sequence
+
+
+    def moved(data):
+        if isinstance(data, torch.Tensor):
+            return data.to("cpu")
+        elif isinstance(data, KIND):
+            for i, part in enumerate(data):
+                if isinstance(part, torch.Tensor):
+                    data[i] = part.to("cpu")
+                else:
+                    raise TypeError(f"{part} in {data}")
+            return data
+        raise TypeError(str(data))
+
+
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+            loss = F.cross_entropy(net(moved(rows)), moved(kinds))
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+"""
+SCRIPTS |= {
+    f"tensors that a function moves, and others if they are in a {kind}": Script(
+        _TO_DEVICE.replace("KIND", kind), options=Options(whole_batches="never")
+    )
+    for kind in ("typing.List", "(typing.List, typing.Tuple)", "Sequence", "typing.Sequence", "(Sequence, Mapping)")
+}

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from ddpify.facts import library, tensors
+from ddpify.facts.interpret.dimensions import asks_for_dimensions
 from ddpify.facts.interpret.literals import is_number, literal, marked_as_literal, sources_of
 from ddpify.facts.interpret.settings import known_if
 from ddpify.facts.interpret.state import Interpreter, State
@@ -16,6 +17,8 @@ from ddpify.placement.shape import ROWS
 
 _VARYING = frozenset(("index", "batch", "whole", "drawn", "random", "decided", "kept"))
 _CONTAINERS = frozenset(("list", "tuple", "dict"))
+_ABSTRACT = {"List": ("list",), "Tuple": ("tuple",), "Sequence": ("list", "tuple"), "Dict": ("dict",), "Mapping": ("dict",)}
+_KINDS = {f"{package}.{name}": kinds for name, kinds in _ABSTRACT.items() for package in ("typing", "collections.abc")}
 _ASK_FUNCTIONS = frozenset(("callable", "inspect.isfunction"))
 _NUMBERS = frozenset(("float", "int", "bool"))
 _FLAGS = (bool, str)
@@ -179,6 +182,8 @@ def truth(run: Interpreter, node: ast.expr) -> bool | None:
             return joined
         case ast.Compare() if (several := _asks_for_ranks(run, node)) is not None:
             return several
+        case ast.Compare() if (has := asks_for_dimensions(run, node)) is not None:
+            return has
         case ast.Compare(left=ast.Name() as name, ops=[ast.In() | ast.NotIn() as of], comparators=[texts]) if _is_none_of(run, name, texts):
             return isinstance(of, ast.NotIn)
         case ast.Call() if "torch.is_grad_enabled" in run.trace.values.get(node.func, NOTHING).paths():
@@ -394,7 +399,8 @@ def _wrapped_test(run: Interpreter, node: ast.Call) -> bool | None:
     classes = {o for o in what.objs if isinstance(o, Class)}
     if (library.DISTRIBUTED_SAMPLER in what.paths() or (classes and is_of)) and asked.objs:
         return _is_of(classes, asked) if isinstance(node.args[0], ast.Attribute) and node.args[0].attr == "sampler" else None
-    named = {e.path for o in what.objs for v in getattr(o, "items", (what,)) for e in v.objs if isinstance(e, Ext)}
+    paths = [e.path for o in what.objs for v in getattr(o, "items", (what,)) for e in v.objs if isinstance(e, Ext)]
+    named = {kind for path in paths for kind in _KINDS.get(path, (path,))}
     if named and named <= _CONTAINERS and len(what.objs) == 1 and is_of and (known := _is_container(asked, named)) is not None:
         return known
     if named and named <= _NUMBERS and is_of and _is_tensor_of_rows(asked):
@@ -501,6 +507,28 @@ def _as_answered(run: Interpreter, test: ast.expr, part: ast.expr, taken: bool) 
             if library.DISTRIBUTED_SAMPLER in run.trace.values.get(kind, NOTHING).paths():
                 left = frozenset(o for o in value.objs if run.is_a(o, library.DISTRIBUTED_SAMPLER) is taken)
     return Value(left, value.origins, value.scale, value.shape) if left else value
+
+
+def chosen_by_class(run: Interpreter, part: ast.expr, value: Value, tests: Sequence[ast.expr]) -> Value:
+    """What a comprehension keeps of what `part` is: with `if isinstance(part, Head)`, what may be one."""
+    for test in tests:
+        match test:
+            case ast.Call(func=ast.Name(id="isinstance"), args=[asked, kind], keywords=[]) if same(asked, part):
+                classes = run.trace.values.get(kind, NOTHING).objs
+                if classes and all(isinstance(o, Class) for o in classes):
+                    left = frozenset(o for o in value.objs if not isinstance(o, New) or _may_be_one(o, classes))
+                    value = Value(left, value.origins, value.scale, value.shape)
+    return value
+
+
+def _may_be_one(obj: New, classes: frozenset[Obj]) -> bool:
+    """Whether an object may be an instance of one of some classes of the project; a layer of torch is none."""
+    todo = [obj.cls] if obj.cls is not None else []
+    for cls in todo:
+        if cls in classes or not all(base.objs for base in cls.bases):
+            return True
+        todo += [b for base in cls.bases for b in base.objs if isinstance(b, Class) and b not in todo]
+    return obj.cls is None and not obj.path.startswith("torch.nn.")
 
 
 def evaluate_boolop(run: Interpreter, node: ast.BoolOp) -> Value:
