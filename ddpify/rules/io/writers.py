@@ -219,7 +219,8 @@ def _otherwise(context: Context, parent: ast.AST) -> str:
 
 def _entered(context: Context, objs: set[New]) -> list[ast.expr]:
     """Where a `with` enters a writer by its name, or one of two contexts: rank 0 alone has it there, and others one that does nothing."""
-    items = (item.context_expr for tree in context.facts.trees.values() for w in tree.of(ast.With, ast.AsyncWith) for item in w.items)
+    withs: list[ast.With] = [w for tree in context.facts.trees.values() for w in tree.of(ast.With)]
+    items = (item.context_expr for w in withs for item in w.items)
     return [e for e in items if not isinstance(e, ast.Call) and context.facts.after.value(e).instances() & objs]
 
 
