@@ -1904,3 +1904,52 @@ SCRIPTS |= {
         ("steps", "near = rows[:, :6].reshape(size, 3, 2).transpose(0, 1).reshape(-1, 2)", "2"),
     )
 }
+SCRIPTS["the last states of sequences alone, where a layer is told so, and of one kind of layer by its name"] = Script(
+    """
+    class Sequences(nn.Module):
+        def __init__(self, size, width, only_last=False, kind="LSTM"):
+            super().__init__()
+            self.only_last, self.kind = only_last, kind
+            self.layer = nn.LSTM(size, width, batch_first=True) if self.kind == "LSTM" else nn.GRU(size, width, batch_first=True)
+
+        def forward(self, rows, lengths):
+            order = torch.sort(lengths, descending=True)[1].long()
+            back = torch.sort(order)[1].long()
+            packed = nn.utils.rnn.pack_padded_sequence(rows[order], lengths[order], batch_first=True)
+            if self.kind == "LSTM":
+                made, (last, cells) = self.layer(packed, None)
+            else:
+                made, last = self.layer(packed, None)
+                cells = None
+            last = last[:, back]
+            if self.only_last:
+                return last
+            else:
+                made, _ = nn.utils.rnn.pad_packed_sequence(made, batch_first=True)
+                if self.kind == "LSTM":
+                    cells = cells[:, back]
+                return made[back], (last, cells)
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = Sequences(2, 3, only_last=True)
+            self.head = nn.Linear(3, 2)
+
+        def forward(self, rows, lengths):
+            return self.head(self.layer(rows, lengths)[-1])
+
+
+    lengths = 1 + torch.arange(44) % 4
+    net = Net()
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, long, kinds in DataLoader(TensorDataset(x.view(44, 4, 2), lengths, y), batch_size=4, shuffle=True):
+            loss = F.cross_entropy(net(rows, long), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+    """,
+    options=Options(whole_batches="never"),
+)
