@@ -3776,3 +3776,49 @@ SCRIPTS |= {
         _CHOSEN_LAYERS.replace("KEPT", "nn.BatchNorm1d"), told=("DDP201",)
     ),
 }
+SCRIPTS["a norm that asks for the dimensions of what a convolution gives, with rows of a file added"] = Script(
+    """
+    import numpy as np
+
+    np.save("rows.npy", x.numpy())
+    given = torch.tensor(np.load("rows.npy"))
+
+
+    class Groups(nn.Module):
+        def __init__(self, groups, channels):
+            super().__init__()
+            self.groups = groups
+            self.gamma = nn.Parameter(torch.ones(channels))
+
+        def forward(self, rows):
+            if rows.ndim == 3:
+                n = 1
+                channels, height, width = rows.shape
+            else:
+                n, channels, height, width = rows.shape
+            parts = rows.reshape(n, self.groups, channels // self.groups, height, width)
+            rows = (parts - parts.mean(dim=(2, 3, 4), keepdim=True)).reshape(n, channels, height, width)
+            return self.gamma.reshape(1, channels, 1, 1) * rows
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.seen, self.told, self.norm = nn.Conv2d(2, 4, 3, padding=1), nn.Linear(8, 4), Groups(2, 4)
+            self.last = nn.Linear(16, 2)
+
+        def forward(self, images, told):
+            made = self.seen(images) + self.told(told)[:, :, None, None]
+            return self.last(self.norm(made).flatten(1))
+
+
+    net = Net()
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for images, told, kinds in DataLoader(TensorDataset(x.view(44, 2, 2, 2), given, y), batch_size=4, shuffle=True):
+            loss = F.cross_entropy(net(images, told), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+    """
+)

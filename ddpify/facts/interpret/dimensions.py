@@ -27,7 +27,7 @@ def asks_for_dimensions(run: Interpreter, node: ast.Compare) -> bool | None:
         return None
     value, asked = run.trace.values.get(tensor, NOTHING), literal(run.trace.values.get(node.comparators[0], NOTHING))
     ndim = value.shape.ndim if value.shape is not None and value.shape.several is False and value.shape.sure else None
-    known = ndim is not None and not value.objs and not value.of_kind("needs") and type(asked) is int
+    known = ndim is not None and not value.objs and type(asked) is int
     return order(ndim, asked) if known else None  # type: ignore[arg-type]
 
 
