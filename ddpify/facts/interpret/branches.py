@@ -104,7 +104,7 @@ def _in_both(origins: frozenset[Origin], parts: list[Value]) -> frozenset[Origin
 
 
 def _as_asked(run: Interpreter, test: ast.expr, taken: bool) -> None:
-    """Let each branch have what it then is: of what may be none (`if x is not None:`), or of a name that is one of some texts."""
+    """Let each branch have what it then is: of what may be none (`if x is not None:`), of a name that is one of some texts, or a class."""
     match test:
         case ast.BoolOp(op=ast.And(), values=parts) if taken:
             for part in parts:
@@ -117,6 +117,12 @@ def _as_asked(run: Interpreter, test: ast.expr, taken: bool) -> None:
             of_both = frozenset(o for o in value.objs if isinstance(o, Lit) and o.value in texts)
             if of_both or (texts and not any(isinstance(o, Lit) for o in value.objs)):
                 run.bind(name, Value(of_both or frozenset(map(Lit, texts)), value.origins, value.scale, value.shape))
+            return
+        case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(name), kind], keywords=[]):
+            value = run.lookup(name)
+            left = _of_class(value, _own_classes(run.trace.values.get(kind, NOTHING)), taken)
+            if left is not value:
+                run.bind(name, left)
             return
         case _:
             return
@@ -397,8 +403,12 @@ def _wrapped_test(run: Interpreter, node: ast.Call) -> bool | None:
     asked, what = run.expression(node.args[0]), run.trace.values.get(node.args[1], NOTHING)
     is_of = node.func.id == "isinstance"  # type: ignore[attr-defined]
     classes = {o for o in what.objs if isinstance(o, Class)}
-    if (library.DISTRIBUTED_SAMPLER in what.paths() or (classes and is_of)) and asked.objs:
-        return _is_of(classes, asked) if isinstance(node.args[0], ast.Attribute) and node.args[0].attr == "sampler" else None
+    of_sampler = isinstance(node.args[0], ast.Attribute) and node.args[0].attr == "sampler"
+    if of_sampler and (library.DISTRIBUTED_SAMPLER in what.paths() or (classes and is_of)) and asked.objs:
+        return _is_of(classes, asked)
+    if is_of and asked.scale is None and (own := _own_classes(what)):
+        outcomes = {_is_one(o, own) for o in asked.objs}
+        return outcomes.pop() if len(outcomes) == 1 else None
     paths = [e.path for o in what.objs for v in getattr(o, "items", (what,)) for e in v.objs if isinstance(e, Ext)]
     named = {kind for path in paths for kind in _KINDS.get(path, (path,))}
     if named and named <= _CONTAINERS and len(what.objs) == 1 and is_of and (known := _is_container(asked, named)) is not None:
@@ -514,21 +524,33 @@ def chosen_by_class(run: Interpreter, part: ast.expr, value: Value, tests: Seque
     for test in tests:
         match test:
             case ast.Call(func=ast.Name(id="isinstance"), args=[asked, kind], keywords=[]) if same(asked, part):
-                classes = run.trace.values.get(kind, NOTHING).objs
-                if classes and all(isinstance(o, Class) for o in classes):
-                    left = frozenset(o for o in value.objs if not isinstance(o, New) or _may_be_one(o, classes))
-                    value = Value(left, value.origins, value.scale, value.shape)
+                value = _of_class(value, _own_classes(run.trace.values.get(kind, NOTHING)), True)
     return value
 
 
-def _may_be_one(obj: New, classes: frozenset[Obj]) -> bool:
-    """Whether an object may be an instance of one of some classes of the project; a layer of torch is none."""
+def _own_classes(kinds: Value) -> frozenset[Class]:
+    """The classes of the project that a test names, one or a tuple of them; none where it names others, too."""
+    named = [o for k in kinds.objs for o in (join(list(k.items)).objs if isinstance(k, Tup) else (k,))]
+    return frozenset(o for o in named if isinstance(o, Class)) if all(isinstance(o, Class) for o in named) else frozenset()
+
+
+def _of_class(value: Value, classes: frozenset[Class], taken: bool) -> Value:
+    """What a value is where it is an instance of one of some classes, or is not; as it is where it cannot be that."""
+    left = frozenset(o for o in value.objs if _is_one(o, classes) is not (not taken)) if classes else value.objs
+    return Value(left, value.origins, value.scale, value.shape) if left and left != value.objs else value
+
+
+def _is_one(obj: Obj, classes: frozenset[Class]) -> bool | None:
+    """Whether an object is an instance of one of some classes of the project; a layer of torch is none. None where that is not known."""
+    if not isinstance(obj, New):
+        return None
     todo = [obj.cls] if obj.cls is not None else []
     for cls in todo:
-        if cls in classes or not all(base.objs for base in cls.bases):
+        if cls in classes:
             return True
         todo += [b for base in cls.bases for b in base.objs if isinstance(b, Class) and b not in todo]
-    return obj.cls is None and not obj.path.startswith("torch.nn.")
+    known = all(base.objs for cls in todo for base in cls.bases)
+    return False if (todo or obj.path.startswith("torch.nn.")) and known else None
 
 
 def evaluate_boolop(run: Interpreter, node: ast.BoolOp) -> Value:
