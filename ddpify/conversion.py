@@ -370,7 +370,7 @@ def _output(project: Project, path: Path | None, code: str, modules: tuple[Modul
     for module in modules:
         output.overlay[module.path] = replace(module.source, text=module.code, original=module.code, mended=())
     unchanged = {m.path for m in modules if not m.changed and not m.source.mended}
-    output.parsed = {file.path: file for file in project.files.values() if file.path in unchanged}
+    output.parsed = {(file.path, file.name): file for file in project.files.values() if file.path in unchanged}
     return output
 
 

@@ -87,7 +87,7 @@ class Project:
     broken: dict[str, DdpifyError] = field(default_factory=dict)
     objects: Objects = field(default_factory=_objects)
     overlay: dict[Path, Source] = field(default_factory=dict)  # texts that stand for files, or that there are no files of yet
-    parsed: dict[Path, SourceFile] = field(default_factory=dict)  # modules that need not be read again
+    parsed: dict[tuple[Path, str], SourceFile] = field(default_factory=dict)  # modules that need not be read again, by path and name
     memo: dict[tuple[str, ast.AST], object] = field(default_factory=dict)
     placements: Mapping[str, str] = field(default_factory=dict)  # what is said of functions by dotted path, of lines by `train.py:31`
     libraries: dict[str, SourceFile] = field(default_factory=dict)  # what is known of packages, as source, by the name of its module
@@ -105,7 +105,7 @@ class Project:
         if name in self._missing:
             return None
         for path in self._candidates(name):
-            file = self.parsed.get(path)
+            file = self.parsed.get((path, name))
             doing(f"reading {shown(path)}")
             try:
                 source = file.source if file is not None else self.overlay.get(path) or read(path)
@@ -113,7 +113,7 @@ class Project:
             except DdpifyError as error:  # its values are unknown, and the plan says so
                 self.broken[name] = error
                 break
-            self.files[name] = file if file is not None and file.name == name else SourceFile(name, path, shown(path), source, tree)
+            self.files[name] = file if file is not None else SourceFile(name, path, shown(path), source, tree)
             self._search(_additions(source, tree, path))
             return self.files[name]
         if self._look_around(name):

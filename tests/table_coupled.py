@@ -1899,3 +1899,35 @@ SCRIPTS["the values of a batch's dict, of which a convolution takes one, less wh
             sgd.step()
     """
 )
+_TIMES_WEIGHTS = """
+    import numpy as np
+
+    np.save("rows.npy", x.numpy())
+    rows = torch.tensor(np.load("rows.npy"))
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.linspace(-1, 1, 16).view(8, 2))
+
+        def forward(self, rows):
+            return {product}
+
+
+    net = Net()
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for given, kinds in DataLoader(TensorDataset(rows, y), batch_size=4, shuffle=True):
+            loss = F.cross_entropy(net(given), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+"""
+SCRIPTS |= {
+    f"rows of a file, times a matrix of weights: {product}": Script(_TIMES_WEIGHTS.format(product=product))
+    for product in (
+        "torch.matmul(rows, self.weight).reshape(-1, 2)",
+        "torch.concat([rows.view(-1, 1, 8)[..., :1], (rows @ self.weight).reshape(-1, 1, 2)], 2).sum(1)",
+    )
+}

@@ -5,6 +5,8 @@ import io
 import numpy as np
 from scripts import Script
 
+from ddpify import Options
+
 
 def _words() -> bytes:
     """A file that holds a table, as numpy keeps what is not an array."""
@@ -776,3 +778,95 @@ SCRIPTS["kinds that are numbered in the order of a list, or of a set"] = Script(
 """,
     same=("order",),
 )
+_TO_DEVICE = """
+    import typing
+    from collections.abc import Mapping, Sequence
+
+
+    def moved(data):
+        if isinstance(data, torch.Tensor):
+            return data.to("cpu")
+        elif isinstance(data, KIND):
+            for i, part in enumerate(data):
+                if isinstance(part, torch.Tensor):
+                    data[i] = part.to("cpu")
+                else:
+                    raise TypeError(f"{part} in {data}")
+            return data
+        raise TypeError(str(data))
+
+
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+            loss = F.cross_entropy(net(moved(rows)), moved(kinds))
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+"""
+SCRIPTS |= {
+    f"tensors that a function moves, and others if they are in a {kind}": Script(
+        _TO_DEVICE.replace("KIND", kind), options=Options(whole_batches="never")
+    )
+    for kind in ("typing.List", "(typing.List, typing.Tuple)", "Sequence", "typing.Sequence", "(Sequence, Mapping)")
+}
+_KEEPS_ITS_SIZE = """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--batch", type=int, default=4)
+    args = parser.parse_args()
+    held, wanted = torch.zeros(args.batch, 8), torch.zeros(args.batch)
+    torch.manual_seed(0)
+    maker, critic = nn.Linear(8, 8), nn.Linear(8, 1)
+    moves, steps = torch.optim.SGD(maker.parameters(), lr=0.1), torch.optim.SGD(critic.parameters(), lr=0.1)
+    criterion = nn.BCEWithLogitsLoss()
+    noise = torch.zeros(args.batch, 8)
+    for epoch in range(3):
+        for rows, _ in DataLoader(TensorDataset(x, y), batch_size=args.batch, shuffle=True):
+            held.data.resize_as_(rows).copy_(rows)
+            wanted.data.resize_(len(rows)).fill_(1)
+            criterion(critic(Variable(held)).view(-1), wanted).backward()
+            NOISE
+            made = maker(Variable(noise))
+            wanted.data.fill_(0)
+            criterion(critic(made.detach()).view(-1), wanted).backward()
+            steps.step()
+            critic.zero_grad()
+            wanted.data.fill_(1)
+            criterion(critic(made).view(-1), wanted).backward()
+            moves.step()
+            maker.zero_grad()
+            critic.zero_grad()
+"""
+SCRIPTS |= {
+    "inputs whose data alone is resized, so that they keep the size of a full batch": Script(
+        _KEEPS_ITS_SIZE.replace("NOISE", "noise.data.resize_as_(rows).copy_(rows.sin())"), above="from torch.autograd import Variable\n"
+    ),
+    "inputs whose data alone is resized, the last batch being shorter": Script(
+        _KEEPS_ITS_SIZE.replace("NOISE", "noise.data.resize_as_(rows).copy_(rows.sin())"),
+        args=("--batch", "8"),
+        above="from torch.autograd import Variable\n",
+    ),
+    "one input whose data alone is resized, and a loss without targets": Script(
+        """
+    held, net = torch.zeros(4, 8), nn.Linear(8, 1)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, _ in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+            held.data.resize_as_(rows).copy_(rows)
+            loss = net(held).abs().mean()
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+        """
+    ),
+} | {
+    f"noise that is drawn in place for a batch, in a tensor made before: {drawn}": Script(
+        _KEEPS_ITS_SIZE.replace("NOISE", drawn), apart=("trajectory",), above="from torch.autograd import Variable\n"
+    )
+    for drawn in (
+        "noise.normal_(0, 1)",
+        "noise.data.normal_(0, 1)",
+        "noise.data.resize_(len(rows), 8).normal_(0, 1)",
+    )
+}

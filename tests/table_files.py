@@ -5495,3 +5495,61 @@ SCRIPTS |= {
         ("absl", "from absl import logging", 'logging.info("loss %d %.4f", epoch, total / 11)', {"absl.py": "import logging\n"}),
     )
 }
+_TRACKER = """\
+class Run:
+    name = "first"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        open("ended.txt", "a").write("ended\\n")
+
+
+def start_run(run_name=None):
+    open("started.txt", "a").write(f"{run_name}\\n")
+    return Run()
+
+
+def log_metric(name, value, step=None):
+    open("metrics.txt", "a").write(f"{name} {step}\\n")
+"""
+_ENTERED = """
+    import contextlib
+
+    import mlflow
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--quiet", action="store_true")
+    args = parser.parse_args()
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+    {made}
+    with {entered}:
+        for epoch in range(2):
+            for rows, kinds in feed:
+                loss = F.cross_entropy(net(rows), kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+            if not args.quiet:
+                mlflow.log_metric("loss", loss.item(), step=epoch)
+"""
+_EITHER = 'mlflow.start_run(run_name="a") if not args.quiet else contextlib.nullcontext()'
+SCRIPTS |= {
+    f"a run of a tracker that a with-statement enters, or nothing: {made or entered}": Script(
+        _ENTERED.format(made=made, entered=entered), stand_ins={"mlflow.py": _TRACKER}
+    )
+    for made, entered in (
+        ("", f"({_EITHER}) as active"),
+        ("", 'contextlib.nullcontext() if args.quiet else mlflow.start_run(run_name="a")'),
+        (f"run = {_EITHER}", "run as active"),
+        ('run = mlflow.start_run(run_name="a")', "run"),
+    )
+}
+SCRIPTS["a run of a tracker that a with-statement enters, of which the script asks whether it is there"] = Script(
+    _ENTERED.format(made=f"run = {_EITHER}\n    if run is not None:\n        print('a run')", entered="run"),
+    stand_ins={"mlflow.py": _TRACKER},
+    told=("DDP505",),
+)

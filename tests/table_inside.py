@@ -1981,3 +1981,116 @@ SCRIPTS |= {
         ("of each centre", "(near.t() / near.sum(0).unsqueeze(1)).t()", ("DDP402",)),
     )
 }
+SCRIPTS["the last states of sequences alone, where a layer is told so, and of one kind of layer by its name"] = Script(
+    """
+    class Sequences(nn.Module):
+        def __init__(self, size, width, only_last=False, kind="LSTM"):
+            super().__init__()
+            self.only_last, self.kind = only_last, kind
+            self.layer = nn.LSTM(size, width, batch_first=True) if self.kind == "LSTM" else nn.GRU(size, width, batch_first=True)
+
+        def forward(self, rows, lengths):
+            order = torch.sort(lengths, descending=True)[1].long()
+            back = torch.sort(order)[1].long()
+            packed = nn.utils.rnn.pack_padded_sequence(rows[order], lengths[order], batch_first=True)
+            if self.kind == "LSTM":
+                made, (last, cells) = self.layer(packed, None)
+            else:
+                made, last = self.layer(packed, None)
+                cells = None
+            last = last[:, back]
+            if self.only_last:
+                return last
+            else:
+                made, _ = nn.utils.rnn.pad_packed_sequence(made, batch_first=True)
+                if self.kind == "LSTM":
+                    cells = cells[:, back]
+                return made[back], (last, cells)
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = Sequences(2, 3, only_last=True)
+            self.head = nn.Linear(3, 2)
+
+        def forward(self, rows, lengths):
+            return self.head(self.layer(rows, lengths)[-1])
+
+
+    lengths = 1 + torch.arange(44) % 4
+    net = Net()
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, long, kinds in DataLoader(TensorDataset(x.view(44, 4, 2), lengths, y), batch_size=4, shuffle=True):
+            loss = F.cross_entropy(net(rows, long), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+    """,
+    options=Options(whole_batches="never"),
+)
+_LAYERS_BY_CLASS = """
+    class Told(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.layer, self.told = nn.Conv2d(width, width, 1), nn.Linear(3, width)
+
+        def forward(self, rows, times):
+            n = rows.shape[0]
+            return self.layer(rows) + self.told(times).view(n, -1, 1, 1)
+
+
+    class Plain(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.layer = nn.Conv2d(width, width, 1)
+
+        def forward(self, rows):
+            return PLAIN
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first = nn.ModuleList(FIRST)
+            self.then = nn.ModuleList([Told(2), Told(2)])
+            self.head = nn.Linear(8, 2)
+
+        def forward(self, rows):
+            times = torch.ones(rows.size(0), 3)
+            for layer in self.first:
+                if isinstance(layer, Told):
+                    rows = layer(rows, times)
+                else:
+                    rows = layer(rows)
+            for layer in self.then:
+                if isinstance(layer, (Told, Net)):
+                    rows = layer(rows, times)
+                else:
+                    rows = layer(rows)
+            return self.head(rows.flatten(1))
+
+
+    net = Net()
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for images, kinds in DataLoader(TensorDataset(x.view(44, 2, 2, 2), y), batch_size=4, shuffle=True):
+            loss = F.cross_entropy(net(images), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+"""
+SCRIPTS |= {
+    "layers that are called as their class says": Script(
+        _LAYERS_BY_CLASS.replace("PLAIN", "self.layer(rows)").replace("FIRST", "[Told(2), Plain(2), Told(2)]"),
+        options=Options(whole_batches="never"),
+    ),
+    "layers of one class, asked for it": Script(
+        _LAYERS_BY_CLASS.replace("PLAIN", "self.layer(rows - rows.mean(0))").replace("FIRST", "[Told(2)]"),
+        options=Options(whole_batches="never"),
+    ),
+    "layers that are called as their class says, one of which takes the average of the batch away": Script(
+        _LAYERS_BY_CLASS.replace("PLAIN", "self.layer(rows - rows.mean(0))").replace("FIRST", "[Told(2), Plain(2)]"), told=("DDP402",)
+    ),
+}

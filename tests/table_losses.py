@@ -4369,6 +4369,7 @@ SCRIPTS |= {
         ("in one dimension, by how many are there", "-2", "there.sum()", ()),
         ("in one dimension, by the largest", "-2", "there.mean((1, 2, 3)).max()", ("DDP402",)),
     )
+}
 _DIVIDED_AGAIN = {
     "the outputs": "loss = criterion(out, labels) / out.shape[0]",
     "the outputs of a part": "loss = criterion(out, labels) + out.pow(2).mean() / out.size(0)",

@@ -1182,3 +1182,46 @@ SCRIPTS["averages of a loop that trains and evaluates, over the lengths of its d
     same=("train", "held"),
     apart=("trajectory", "values"),
 )
+SCRIPTS["a meter that gives what it is asked for by a name, or the last number"] = Script(
+    """
+    class Meter:
+        def __init__(self):
+            self.reset()
+
+        def reset(self):
+            self.avg = 0
+            self.sum = 0
+            self.value = 0
+            self.count = 0
+
+        def update(self, value, n=1):
+            self.value = value
+            self.sum += value * n
+            self.count += n
+            self.avg = self.sum / self.count
+
+        def asked(self, kind=None):
+            if kind == "mean":
+                return self.avg
+            elif kind == "sum":
+                return self.sum
+            else:
+                return self.value
+
+
+    net = nn.Linear(8, 2)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        meter = Meter()
+        for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+            loss = F.cross_entropy(net(rows), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+            meter.update(loss.item())
+            print("batch", meter.asked())
+        print("average", round(meter.asked("mean"), 6))
+    """,
+    same=("average",),
+    options=Options(whole_batches="never"),
+)

@@ -3682,3 +3682,143 @@ SCRIPTS |= {
         _SAVED_OR_NEW.replace("{rows}", "self.norm(self.layers(rows) - self.layers(rows).mean(0))"), told=("DDP402",)
     ),
 }
+_OWN_NORM = """
+    class Groups(nn.Module):
+        def __init__(self, groups, channels):
+            super().__init__()
+            self.groups = groups
+            self.gamma = nn.Parameter(torch.ones(channels))
+
+        def forward(self, rows):
+            if {asked}:
+                n = 1
+                channels, height, width = rows.shape
+            else:
+                n, channels, height, width = rows.shape
+            parts = rows.reshape(n, self.groups, channels // self.groups, height, width)
+            spread = torch.sqrt(parts.var(dim=(2, 3, 4), keepdim=True, unbiased=False) + 1e-5)
+            rows = ((parts - parts.mean(dim=(2, 3, 4), keepdim=True)) / spread).reshape(n, channels, height, width)
+            return self.gamma.reshape(1, channels, 1, 1) * rows
+
+
+    torch.manual_seed(0)
+    net = nn.Sequential({first}Groups(2, 4), nn.ReLU(), nn.Flatten({start}), nn.Linear({width}, 2))
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for rows, kinds in DataLoader(TensorDataset({images}, y), batch_size=4, shuffle=True):
+            loss = F.cross_entropy(net(rows), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+"""
+_CONVOLVED = {"first": "nn.Conv2d(2, 4, 3, padding=1), ", "images": "x.view(44, 2, 2, 2)", "start": "", "width": "16"}
+SCRIPTS |= {
+    f"a norm that asks for the dimensions of what a convolution gives: {asked}": Script(_OWN_NORM.format(asked=asked, **_CONVOLVED))
+    for asked in ("rows.ndim == 3", "rows.dim() < 4", "not rows.dim() == 4", "len(rows.shape) == 3", "len(rows.size()) != 4")
+}
+SCRIPTS["a norm that asks for the dimensions of a batch, of which all samples are taken for the channels of one"] = Script(
+    _OWN_NORM.replace("net(rows)", "net(rows)[0]").format(
+        asked="rows.ndim == 3", first="", images="x.view(44, 2, 4)", start="2", width="8"
+    ),
+    told=("DDP402",),
+)
+_CHOSEN_LAYERS = """
+    class Head(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.width = width
+
+        def forward(self, rows, size):
+            return rows * size
+
+
+    class Norm(nn.BatchNorm1d):
+        pass
+
+
+    class Net(nn.Module):
+        def __init__(self, parts):
+            super().__init__()
+            self.parts, self.layers = parts, nn.ModuleList()
+            for i, part in enumerate(parts):
+                layers = nn.Sequential()
+                if part["type"] == "norm":
+                    layers.add_module(f"norm_{i}", Norm(8))
+                else:
+                    layers.add_module(f"head_{i}", Head(8))
+                self.layers.append(layers)
+            self.kept = [layers[0] for layers in self.layers if isinstance(layers[0], KEPT)]
+            self.last = nn.Linear(8, 2)
+
+        def forward(self, rows):
+            for part, layers in zip(self.parts, self.layers):
+                rows = layers(rows) if part["type"] == "norm" else layers[0](rows, rows.size(1) / 8)
+            return self.last(rows)
+
+
+    torch.manual_seed(0)
+    net = Net([{"type": "norm"}, {"type": "head"}, {"type": "norm"}])
+    print("kept", len(net.kept))
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True):
+            loss = F.cross_entropy(net(rows), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+"""
+SCRIPTS |= {
+    "layers of one class that a network keeps in a list of their own": Script(_CHOSEN_LAYERS.replace("KEPT", "Head"), same=("kept",)),
+    "batch norm layers of a class of the script that a network keeps in a list of their own": Script(
+        _CHOSEN_LAYERS.replace("KEPT", "(Head, Norm)"), told=("DDP201",)
+    ),
+    "batch norm layers that a network keeps in a list of their own": Script(
+        _CHOSEN_LAYERS.replace("KEPT", "nn.BatchNorm1d"), told=("DDP201",)
+    ),
+}
+SCRIPTS["a norm that asks for the dimensions of what a convolution gives, with rows of a file added"] = Script(
+    """
+    import numpy as np
+
+    np.save("rows.npy", x.numpy())
+    given = torch.tensor(np.load("rows.npy"))
+
+
+    class Groups(nn.Module):
+        def __init__(self, groups, channels):
+            super().__init__()
+            self.groups = groups
+            self.gamma = nn.Parameter(torch.ones(channels))
+
+        def forward(self, rows):
+            if rows.ndim == 3:
+                n = 1
+                channels, height, width = rows.shape
+            else:
+                n, channels, height, width = rows.shape
+            parts = rows.reshape(n, self.groups, channels // self.groups, height, width)
+            rows = (parts - parts.mean(dim=(2, 3, 4), keepdim=True)).reshape(n, channels, height, width)
+            return self.gamma.reshape(1, channels, 1, 1) * rows
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.seen, self.told, self.norm = nn.Conv2d(2, 4, 3, padding=1), nn.Linear(8, 4), Groups(2, 4)
+            self.last = nn.Linear(16, 2)
+
+        def forward(self, images, told):
+            made = self.seen(images) + self.told(told)[:, :, None, None]
+            return self.last(self.norm(made).flatten(1))
+
+
+    net = Net()
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for images, told, kinds in DataLoader(TensorDataset(x.view(44, 2, 2, 2), given, y), batch_size=4, shuffle=True):
+            loss = F.cross_entropy(net(images, told), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+    """
+)

@@ -5242,3 +5242,31 @@ SCRIPTS["scores of a test loader's batches, whose size the model keeps where it 
     """,
     same=("score",),
 )
+SCRIPTS["a share of right answers, of how many rows there are that a network has viewed by their sizes"] = Script(
+    """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(8, 1)
+
+        def forward(self, rows):
+            return self.layer(rows.view(rows.size(0), -1)).view(len(rows.shape) and rows.size(0))
+
+
+    net = Net()
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    feed = DataLoader(TensorDataset(x.view(44, 2, 4), y.float()), batch_size=8, shuffle=True)
+    for epoch in range(3):
+        right = 0
+        for rows, kinds in feed:
+            scores = net(rows)
+            loss = F.binary_cross_entropy_with_logits(scores, kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+            found = (torch.round(torch.sigmoid(scores)) == kinds).float()
+            right += (found.sum() / len(found)).item()
+        print("right", round(right / len(feed), 6))
+    """,
+    same=("right",),
+)

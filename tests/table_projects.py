@@ -1601,3 +1601,58 @@ class Net(nn.Module):
 """
     },
 )
+SCRIPTS["a module that the script knows by one name, and another module by the name of its package, too"] = Script(
+    """
+import sys
+
+sys.path.insert(0, "parts")
+from steps import fit
+from nets import Net
+
+torch.manual_seed(0)
+net = Net()
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+for epoch in range(2):
+    print("total", round(fit(net, feed, sgd), 6))
+""",
+    files={
+        "parts/__init__.py": "",
+        "parts/nets.py": """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 2)
+
+    def forward(self, rows):
+        return self.layer(torch.tanh(rows))
+""",
+        "parts/steps.py": """
+import torch
+import torch.nn.functional as F
+from parts.nets import Net
+
+
+def read_again(path):
+    net = Net()
+    net.load_state_dict(torch.load(path))
+    return net
+
+
+def fit(net, feed, sgd):
+    total = 0.0
+    for rows, kinds in feed:
+        loss = F.cross_entropy(net(rows), kinds)
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+        total += loss.item()
+    return total / len(feed)
+""",
+    },
+    same=("total",),
+)

@@ -15,7 +15,7 @@ from ddpify.facts.batch_source import JOINS, ORDERS, PATHS, BatchSource
 from ddpify.facts.example_batches import example_batches
 from ddpify.facts.library import numpy
 from ddpify.facts.model import NOTHING, Call, Lit, New, Part, Trace, Tup
-from ddpify.facts.tree import Tree, argument, arguments, is_number, last_name, names_in, same, structure, walk
+from ddpify.facts.tree import Tree, argument, arguments, is_number, last_name, names_in, resizes_alias, same, structure, walk
 
 if TYPE_CHECKING:
     from ddpify.facts.runs import Run
@@ -424,11 +424,15 @@ def _methods(node: ast.Call, generators: Iterable[Call]) -> frozenset[str]:
 
 
 def _filled_size(run: Run, node: ast.Call) -> ast.expr | None:
-    """The first size of a tensor that is made and filled at once: `noise.resize_(B, 100).normal_(0, 1)`."""
+    """The first size of a tensor that is filled: `noise.resize_(B, 100).normal_(0, 1)`, or of one that was made before."""
     match node.func:
-        case ast.Attribute(attr=name, value=ast.Call(func=func) as made) if name in library.FILLS:
+        case ast.Attribute(attr=name, value=ast.Call(func=func) as made) if name in library.FILLS and not resizes_alias(func):
             sized = (isinstance(func, ast.Attribute) and func.attr == "resize_") or any(map(library.allocates, run.value(func).paths()))
             return _size(made, None) if sized else None
+        case ast.Attribute(attr=name, value=buffer) if name in library.FILLS:
+            makers = [n for n in run.value(buffer).of_kind("sized") if isinstance(n, ast.Call)]
+            known = len(makers) == 1 and any(map(library.allocates, run.value(makers[0].func).paths()))
+            return _size(makers[0], None) if known else None
     return None
 
 

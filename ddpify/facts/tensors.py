@@ -245,6 +245,8 @@ def function(
         named.setdefault("ignore_index", Argument())
     if name not in _OF_ANYTHING:
         _use(run, operands, name in OF_TUPLES)
+    if name in ("matmul", "mm") and len(args) == 2:
+        _show_matrix(run, name, *args)
     found = rows.function(name, operands, named, particular)
     if found.scale == "chosen" and _of_single_rows(name, node):
         found = found._replace(scale="sample")
@@ -270,6 +272,13 @@ def function(
     if shape is value.shape and name not in _LEFT_BEHIND and name not in _UNGRADED:
         return value
     return Value(value.objs, _still_of(name, value.origins), value.scale, shape)
+
+
+def _show_matrix(run: Interpreter, name: str, left: Value, right: Value) -> None:
+    """Rows that are multiplied by a matrix of weights have two dimensions at least: there are not as many samples as it has rows."""
+    matrix = right.scale is None and right.shape is not None and right.shape.ndim == 2 and bool(right.of_kind("weight"))
+    if left.scale in ROWS and left.shape is not None and left.shape.base is not None and (matrix or name == "mm"):
+        run.claims.note("shown", left.shape.base, left.shape.axis + 2 - left.shape.dims)
 
 
 def _are_of_one_batch(counts: list[Value]) -> bool:

@@ -172,6 +172,14 @@ def arguments(call: ast.Call) -> list[ast.expr]:
     return [*call.args, *(k.value for k in call.keywords)]
 
 
+def resizes_alias(node: ast.AST) -> bool:
+    """Whether a method gives `x.data` another size, and leaves `x`, which has the same numbers, its own."""
+    match node:
+        case ast.Attribute(value=ast.Attribute(attr="data"), attr="resize_" | "resize_as_"):
+            return True
+    return False
+
+
 def is_number(node: ast.AST | None, number: int) -> bool:
     """Whether an expression is this number, written out."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from ddpify.facts import library, tensors
+from ddpify.facts.interpret.dimensions import asks_for_dimensions
 from ddpify.facts.interpret.literals import is_number, literal, marked_as_literal, sources_of
 from ddpify.facts.interpret.settings import known_if
 from ddpify.facts.interpret.state import Interpreter, State
@@ -16,6 +17,8 @@ from ddpify.placement.shape import ROWS
 
 _VARYING = frozenset(("index", "batch", "whole", "drawn", "random", "decided", "kept"))
 _CONTAINERS = frozenset(("list", "tuple", "dict"))
+_ABSTRACT = {"List": ("list",), "Tuple": ("tuple",), "Sequence": ("list", "tuple"), "Dict": ("dict",), "Mapping": ("dict",)}
+_KINDS = {f"{package}.{name}": kinds for name, kinds in _ABSTRACT.items() for package in ("typing", "collections.abc")}
 _ASK_FUNCTIONS = frozenset(("callable", "inspect.isfunction"))
 _NUMBERS = frozenset(("float", "int", "bool"))
 _FLAGS = (bool, str)
@@ -103,7 +106,7 @@ def _in_both(origins: frozenset[Origin], parts: list[Value]) -> frozenset[Origin
 
 
 def _as_asked(run: Interpreter, test: ast.expr, taken: bool) -> None:
-    """Let each branch have what it then is: of what may be none (`if x is not None:`), or of a name that is one of some texts."""
+    """Let each branch have what it then is: of what may be none (`if x is not None:`), of a name that is one of some texts, or a class."""
     match test:
         case ast.BoolOp(op=ast.And(), values=parts) if taken:
             for part in parts:
@@ -116,6 +119,12 @@ def _as_asked(run: Interpreter, test: ast.expr, taken: bool) -> None:
             of_both = frozenset(o for o in value.objs if isinstance(o, Lit) and o.value in texts)
             if of_both or (texts and not any(isinstance(o, Lit) for o in value.objs)):
                 run.bind(name, Value(of_both or frozenset(map(Lit, texts)), value.origins, value.scale, value.shape))
+            return
+        case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(name), kind], keywords=[]):
+            value = run.lookup(name)
+            left = _of_class(value, _own_classes(run.trace.values.get(kind, NOTHING)), taken)
+            if left is not value:
+                run.bind(name, left)
             return
         case _:
             return
@@ -194,6 +203,8 @@ def truth(run: Interpreter, node: ast.expr) -> bool | None:
             return joined
         case ast.Compare() if (several := _asks_for_ranks(run, node)) is not None:
             return several
+        case ast.Compare() if (has := asks_for_dimensions(run, node)) is not None:
+            return has
         case ast.Compare(left=ast.Name() as name, ops=[ast.In() | ast.NotIn() as of], comparators=[texts]) if _is_none_of(run, name, texts):
             return isinstance(of, ast.NotIn)
         case ast.Call() if "torch.is_grad_enabled" in run.trace.values.get(node.func, NOTHING).paths():
@@ -407,9 +418,14 @@ def _wrapped_test(run: Interpreter, node: ast.Call) -> bool | None:
     asked, what = run.expression(node.args[0]), run.trace.values.get(node.args[1], NOTHING)
     is_of = node.func.id == "isinstance"  # type: ignore[attr-defined]
     classes = {o for o in what.objs if isinstance(o, Class)}
-    if (library.DISTRIBUTED_SAMPLER in what.paths() or (classes and is_of)) and asked.objs:
-        return _is_of(classes, asked) if isinstance(node.args[0], ast.Attribute) and node.args[0].attr == "sampler" else None
-    named = {e.path for o in what.objs for v in getattr(o, "items", (what,)) for e in v.objs if isinstance(e, Ext)}
+    of_sampler = isinstance(node.args[0], ast.Attribute) and node.args[0].attr == "sampler"
+    if of_sampler and (library.DISTRIBUTED_SAMPLER in what.paths() or (classes and is_of)) and asked.objs:
+        return _is_of(classes, asked)
+    if is_of and asked.scale is None and (own := _own_classes(what)):
+        outcomes = {_is_one(o, own) for o in asked.objs}
+        return outcomes.pop() if len(outcomes) == 1 else None
+    paths = [e.path for o in what.objs for v in getattr(o, "items", (what,)) for e in v.objs if isinstance(e, Ext)]
+    named = {kind for path in paths for kind in _KINDS.get(path, (path,))}
     if named and named <= _CONTAINERS and len(what.objs) == 1 and is_of and (known := _is_container(asked, named)) is not None:
         return known
     if named and named <= _NUMBERS and is_of and _is_tensor_of_rows(asked):
@@ -516,6 +532,40 @@ def _as_answered(run: Interpreter, test: ast.expr, part: ast.expr, taken: bool) 
             if library.DISTRIBUTED_SAMPLER in run.trace.values.get(kind, NOTHING).paths():
                 left = frozenset(o for o in value.objs if run.is_a(o, library.DISTRIBUTED_SAMPLER) is taken)
     return Value(left, value.origins, value.scale, value.shape) if left else value
+
+
+def chosen_by_class(run: Interpreter, part: ast.expr, value: Value, tests: Sequence[ast.expr]) -> Value:
+    """What a comprehension keeps of what `part` is: with `if isinstance(part, Head)`, what may be one."""
+    for test in tests:
+        match test:
+            case ast.Call(func=ast.Name(id="isinstance"), args=[asked, kind], keywords=[]) if same(asked, part):
+                value = _of_class(value, _own_classes(run.trace.values.get(kind, NOTHING)), True)
+    return value
+
+
+def _own_classes(kinds: Value) -> frozenset[Class]:
+    """The classes of the project that a test names, one or a tuple of them; none where it names others, too."""
+    named = [o for k in kinds.objs for o in (join(list(k.items)).objs if isinstance(k, Tup) else (k,))]
+    return frozenset(o for o in named if isinstance(o, Class)) if all(isinstance(o, Class) for o in named) else frozenset()
+
+
+def _of_class(value: Value, classes: frozenset[Class], taken: bool) -> Value:
+    """What a value is where it is an instance of one of some classes, or is not; as it is where it cannot be that."""
+    left = frozenset(o for o in value.objs if _is_one(o, classes) is not (not taken)) if classes else value.objs
+    return Value(left, value.origins, value.scale, value.shape) if left and left != value.objs else value
+
+
+def _is_one(obj: Obj, classes: frozenset[Class]) -> bool | None:
+    """Whether an object is an instance of one of some classes of the project; a layer of torch is none. None where that is not known."""
+    if not isinstance(obj, New):
+        return None
+    todo = [obj.cls] if obj.cls is not None else []
+    for cls in todo:
+        if cls in classes:
+            return True
+        todo += [b for base in cls.bases for b in base.objs if isinstance(b, Class) and b not in todo]
+    known = all(base.objs for cls in todo for base in cls.bases)
+    return False if (todo or obj.path.startswith("torch.nn.")) and known else None
 
 
 def evaluate_boolop(run: Interpreter, node: ast.BoolOp) -> Value:

@@ -52,7 +52,7 @@ from ddpify.facts.origins import Origin, of_kind, only, without
 from ddpify.facts.record import Kind
 from ddpify.facts.recording import Recording, Seen, merge
 from ddpify.facts.tensor_entries import part_of_several
-from ddpify.facts.tree import walk
+from ddpify.facts.tree import resizes_alias, walk
 from ddpify.placement.shape import Shape
 
 _Called = TypeVar("_Called", bound=Obj)
@@ -104,7 +104,7 @@ def evaluate_call(run: Interpreter, node: ast.Call) -> Value:
         result = Value(result.objs, result.origins | origins_of(texts), result.scale or tensors.any_function(texts), result.shape)
     if isinstance(node.func, ast.Name) and func.paths() == {"isinstance"}:
         result = is_known(run, node, result)
-    if isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_") and not receiver.objs:
+    if isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_") and not receiver.objs and not resizes_alias(node.func):
         kept = kept_of(run, node, library.mixed([*args, *keywords.values()], {}))
         now = Value(result.objs, result.origins | kept, result.scale, result.shape) if kept else result
         changed_in_place(run, node.func, receiver, now, uniform.keeps_rows_alike(node.func.attr, receiver, args))
@@ -163,7 +163,8 @@ def changed_in_place(run: Interpreter, method: ast.Attribute, was: Value, result
     """
     if not alike and (result.scale is not None or result.shape is None or not result.shape.uniform):
         uniform.written(run, was)
-    resized = any(isinstance(n, ast.Attribute) and n.attr.startswith("resize") for n in walk(method))  # else it stays as long as it was
+    parts = (n for n in walk(method) if isinstance(n, ast.Attribute) and n.attr.startswith("resize"))
+    resized = not all(map(resizes_alias, parts))  # else it stays as long as it was
     if not resized:
         given = method.attr in library.REFILLS and result.shape is not None  # and no number that is the same on all ranks
         rows = given or was.of_kind("whole") or result.of_kind("batch")

@@ -20,8 +20,8 @@ def is_number(value: Value) -> bool:
 
 
 def is_data(memory: Memory, value: Value) -> bool:
-    """Whether a value is a number or a tensor that a batch has a part in, or tuples and lists of such."""
-    if is_number(value):
+    """Whether a value is a number or a tensor that a batch has a part in, or tuples and lists of such; or what it began as, or None."""
+    if value.scale is not None and all(isinstance(o, Lit) and isinstance(o.value, (int, float, type(None))) for o in value.objs):
         return True
     tuples = [o for o in value.objs if isinstance(o, Tup)]
     lists = [o for o in value.objs if isinstance(o, New) and o.path == "list"]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from ddpify.facts import library, named, operands, orders, tensors
 from ddpify.facts.interpret import filled, written
 from ddpify.facts.interpret.assignment import depends_on, may_know_more
-from ddpify.facts.interpret.branches import decide
+from ddpify.facts.interpret.branches import chosen_by_class, decide
 from ddpify.facts.interpret.expressions import listed
 from ddpify.facts.interpret.literals import literal, literal_keys, marked_as_literal
 from ddpify.facts.interpret.state import ELEMENT, UNNAMED, Interpreter
@@ -276,7 +276,7 @@ def evaluate_comprehension(run: Interpreter, node: ast.ListComp | ast.SetComp | 
         key, item = run.expression(node.key), run.expression(node.value)
         keys = literal_keys(key)
     else:
-        item, keys = run.expression(node.elt), []
+        item, keys = chosen_by_class(run, node.elt, run.expression(node.elt), [test for g in node.generators for test in g.ifs]), []
     apart = samples and depends_on(run, node.value if isinstance(node, ast.DictComp) else node.elt, own, [], may_know_more)
     run.loops = outer
     if saved is not None:

@@ -109,7 +109,8 @@ def length(use: Use) -> Value:
     value = Value(objs, without(value.origins, "output", "sometimes"), value.scale, value.shape)
     if PARTS in value.kinds():
         return Value(frozenset(), frozenset((Origin("agreed"),)))
-    if _is_same_on_all_ranks(use, value):
+    sizes = value.scale in ("count", "sum") and value.of_kind("sizes") and value.shape is not None  # of a tensor: its dimensions
+    if (sizes and not value.objs) or _is_same_on_all_ranks(use, value):
         return agreed(Value(frozenset(), value.origins))
     lengths = frozenset(Origin("length", o) for o in value.objs if isinstance(o, (New, Part)))
     listed = bool(value.objs) and all(isinstance(o, New) and o.path == "list" for o in value.objs)

@@ -18,6 +18,7 @@ from ddpify.facts.library.row import Rule, Use
 from ddpify.facts.library.torch import in_parts
 from ddpify.facts.model import NOTHING, Call, Lit, Part, Tup, Value, just, origins_of
 from ddpify.facts.origins import Origin
+from ddpify.facts.tree import resizes_alias
 from ddpify.placement.shape import ROWS
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ def _resized(use: Use) -> Value | None:
     """`x.resize_as_(rows)`: as are inputs that are made once and filled anew for each batch."""
     if not use.args or _is_trained(use.event.now):
         return None
+    if resizes_alias(use.event.node.func):
+        return use.event.now
     sized_by_rows = any(v.scale in ("sample", "count") for v in flow.with_entries(use.args))
     return Value(frozenset(), use.event.now.origins | origins_of(use.args), "sample" if sized_by_rows else use.event.now.scale)
 

@@ -17,7 +17,7 @@ from typing import TypeGuard
 from ddpify.edits import Replace, SetArgument
 from ddpify.facts.library.effects import SWITCHES
 from ddpify.facts.model import Call, Class, Ext, Func, New
-from ddpify.facts.tree import Tree, arguments, calls_in, is_none, names_read, names_stored, outer_names
+from ddpify.facts.tree import Tree, arguments, calls_in, is_none, names_read, names_stored, outer_names, same
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import prepare
@@ -184,7 +184,7 @@ def _created_on_rank_zero(context: Context, guards: Guards, node: ast.expr, objs
         if not objs <= guards.effects.boards:  # what these write is reported where they do
             yield context.manual(CODE, use, _needed(context, use), f"make it on rank 0 only, and guard this with `if {rank} == 0:`")
         return
-    yield _on_rank_zero(context, node)
+    yield _on_rank_zero(context, node, objs)
     for win in wins:
         if isinstance(win, ast.Assign):
             edit = Replace(win.value, f"{{0}} if {rank} == 0 else None", (win.value,))
@@ -217,14 +217,21 @@ def _otherwise(context: Context, parent: ast.AST) -> str:
     return context.source(target) if isinstance(target, ast.Attribute) and of_library else "None"
 
 
-def _on_rank_zero(context: Context, node: ast.expr) -> Change:
+def _entered(context: Context, objs: set[New]) -> list[ast.expr]:
+    """Where a `with` enters a writer by its name, or one of two contexts: rank 0 alone has it there, and others one that does nothing."""
+    withs: list[ast.With] = [w for tree in context.facts.trees.values() for w in tree.of(ast.With)]
+    items = (item.context_expr for w in withs for item in w.items)
+    return [e for e in items if not isinstance(e, ast.Call) and context.facts.after.value(e).instances() & objs]
+
+
+def _on_rank_zero(context: Context, node: ast.expr, objs: set[New]) -> Change:
     """The change that makes a writer on rank 0 alone."""
     rank, parent = context.names["rank"], context.tree.parent[node]
     imports: tuple[str, ...] = ()
     if isinstance(parent, ast.IfExp) and parent.body is node and is_none(parent.orelse):
         loose = isinstance(parent.test, ast.BoolOp) and isinstance(parent.test.op, ast.Or)
         edit = Replace(parent.test, f"{rank} == 0 and ({{0}})" if loose else f"{rank} == 0 and {{0}}", (parent.test,))
-    elif isinstance(parent, ast.withitem):
+    elif isinstance(parent, ast.withitem) or _entered(context, objs):
         edit = Replace(node, f"{{0}} if {rank} == 0 else nullcontext()", (node,))
         imports = ("from contextlib import nullcontext",)
     else:
@@ -244,6 +251,10 @@ def _harmless(context: Context, guards: Guards, use: ast.expr, objs: set[New], w
     """Whether a use of a writer is guarded, or only passes it on; assignments of what its calls give go to `wins`."""
     tree = context.facts.tree_of(use)
     parent = tree.parent[use]
+    if entered := _entered(context, objs):
+        asked = _asks_if_there(guards, tree, use) and any(same(use, e) for e in entered)  # what does nothing is there, too
+        if asked or use in entered:
+            return not asked
     if _passed_on(context, use, parent, tree.parent.get(parent)) or _asks_if_there(guards, tree, use) or _looked_up(guards, tree, use):
         return True
     if isinstance(use, ast.Name) and any(_within(context, use, o) for o in objs):
