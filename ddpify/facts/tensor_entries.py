@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ddpify.facts import graphs, orders, uniform, written_samples
 from ddpify.facts.interpret.literals import literal
-from ddpify.facts.model import NOTHING, Lit, New, Tup, Value, just
+from ddpify.facts.model import NOTHING, Lit, New, Tup, Value, join, just
 from ddpify.facts.operands import argument
 from ddpify.facts.origins import Origin, without
 from ddpify.facts.tensors import length, settings, value_of
@@ -38,7 +38,7 @@ def item(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Va
     if isinstance(node.slice, ast.Tuple):
         if not _chooses_rows(node.slice.elts):
             return _indexed(run, base, index, node, origins)
-        index = run.trace.values.get(node.slice.elts[0], NOTHING)  # `x[order, :]` is `x[order]`
+        index = join([o.entries[0] for o in index.objs if isinstance(o, Tup) and o.entries])  # `x[order, :]` is `x[order]`
         origins |= index.origins
     if base.scale in ROWS and not isinstance(node.slice, ast.Slice) and (index.scale is None or _is_drawn(base, index)):
         found = _entry(run, base, index, node, origins)
