@@ -5492,7 +5492,7 @@ SCRIPTS |= {
     for what, imported, shown, stand_ins in (
         ("click", "import click", 'click.secho(message=f"loss {epoch} {total / 11:.4f}", fg="yellow")', {}),
         ("click's function", "from click import echo", 'echo(f"loss {epoch} {total / 11:.4f}")', {}),
-        ("absl", "from absl import logging", 'logging.info("loss %d %.4f", epoch, total / 11)', {"absl.py": "import logging\n"}),
+        ("absl", "from absl import logging", 'logging.warning("loss %d %.4f", epoch, total / 11)', {"absl.py": "import logging\n"}),
     )
 }
 _TRACKER = """\
