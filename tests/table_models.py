@@ -3822,3 +3822,38 @@ SCRIPTS["a norm that asks for the dimensions of what a convolution gives, with r
             sgd.step()
     """
 )
+_BY_DIMENSIONS = """
+    class Norm(nn.Module):
+        def forward(self, rows):
+            if rows.ndim == 4:
+                return rows - rows.mean((2, 3), keepdim=True)
+            return rows - rows.mean(0)
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.seen, self.norm, self.last = nn.Conv2d(2, 4, 3, padding=1), Norm(), nn.Linear(16, 2)
+
+        def forward(self, images):
+            rows = self.norm(self.seen(images)).flatten(1)
+            return self.last(FLAT)
+
+
+    net = Net()
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for images, kinds in DataLoader(TensorDataset(x.view(44, 2, 2, 2), y), batch_size=4, shuffle=True):
+            loss = F.cross_entropy(net(images), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+"""
+SCRIPTS |= {
+    "a norm of images, which would take the average of a batch of vectors": Script(
+        _BY_DIMENSIONS.replace("FLAT", "rows"), options=Options(whole_batches="never")
+    ),
+    "a norm of images, and of vectors, of which it takes the average of a batch": Script(
+        _BY_DIMENSIONS.replace("FLAT", "self.norm(rows)"), told=("DDP402",)
+    ),
+}

@@ -122,7 +122,7 @@ def _as_asked(run: Interpreter, test: ast.expr, taken: bool) -> None:
             return
         case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(name), kind], keywords=[]):
             value = run.lookup(name)
-            left = _of_class(value, _own_classes(run.trace.values.get(kind, NOTHING)), taken)
+            left = _of_class(run, value, _own_classes(run.trace.values.get(kind, NOTHING)), taken)
             if left is not value:
                 run.bind(name, left)
             return
@@ -422,7 +422,7 @@ def _wrapped_test(run: Interpreter, node: ast.Call) -> bool | None:
     if of_sampler and (library.DISTRIBUTED_SAMPLER in what.paths() or (classes and is_of)) and asked.objs:
         return _is_of(classes, asked)
     if is_of and asked.scale is None and (own := _own_classes(what)):
-        outcomes = {_is_one(o, own) for o in asked.objs}
+        outcomes = {_is_one(run, o, own) for o in asked.objs}
         return outcomes.pop() if len(outcomes) == 1 else None
     paths = [e.path for o in what.objs for v in getattr(o, "items", (what,)) for e in v.objs if isinstance(e, Ext)]
     named = {kind for path in paths for kind in _KINDS.get(path, (path,))}
@@ -539,7 +539,7 @@ def chosen_by_class(run: Interpreter, part: ast.expr, value: Value, tests: Seque
     for test in tests:
         match test:
             case ast.Call(func=ast.Name(id="isinstance"), args=[asked, kind], keywords=[]) if same(asked, part):
-                value = _of_class(value, _own_classes(run.trace.values.get(kind, NOTHING)), True)
+                value = _of_class(run, value, _own_classes(run.trace.values.get(kind, NOTHING)), True)
     return value
 
 
@@ -549,14 +549,20 @@ def _own_classes(kinds: Value) -> frozenset[Class]:
     return frozenset(o for o in named if isinstance(o, Class)) if all(isinstance(o, Class) for o in named) else frozenset()
 
 
-def _of_class(value: Value, classes: frozenset[Class], taken: bool) -> Value:
+def _of_class(run: Interpreter, value: Value, classes: frozenset[Class], taken: bool) -> Value:
     """What a value is where it is an instance of one of some classes, or is not; as it is where it cannot be that."""
-    left = frozenset(o for o in value.objs if _is_one(o, classes) is not (not taken)) if classes else value.objs
+    left = frozenset(o for o in value.objs if _is_one(run, o, classes) is not (not taken)) if classes else value.objs
     return Value(left, value.origins, value.scale, value.shape) if left and left != value.objs else value
 
 
-def _is_one(obj: Obj, classes: frozenset[Class]) -> bool | None:
-    """Whether an object is an instance of one of some classes of the project; a layer of torch is none. None where that is not known."""
+def _is_one(run: Interpreter, obj: Obj, classes: frozenset[Class]) -> bool | None:
+    """Whether an object is an instance of one of some classes of the project; a layer of torch is none. None where that is not known.
+
+    Of a wrapper, the module inside is asked: by the script where there was none, or by the edit that then asks for it.
+    """
+    if isinstance(obj, New) and obj.path in library.WRAPPERS:
+        inside = {_is_one(run, o, classes) for o in run.memory.get((obj, "module"), NOTHING).objs if o is not obj}
+        return inside.pop() if len(inside) == 1 else None
     if not isinstance(obj, New):
         return None
     todo = [obj.cls] if obj.cls is not None else []

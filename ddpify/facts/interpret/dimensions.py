@@ -25,7 +25,8 @@ def asks_for_dimensions(run: Interpreter, node: ast.Compare) -> bool | None:
     order, tensor = _ORDERS.get(type(node.ops[0])), _measured(node.left)
     if order is None or tensor is None or len(node.ops) > 1:
         return None
-    value, asked = run.trace.values.get(tensor, NOTHING), literal(run.trace.values.get(node.comparators[0], NOTHING))
+    value = run.lookup(tensor.id) if isinstance(tensor, ast.Name) else run.trace.values.get(tensor, NOTHING)  # of all times, joined
+    asked = literal(run.trace.values.get(node.comparators[0], NOTHING))
     ndim = value.shape.ndim if value.shape is not None and value.shape.several is False and value.shape.sure else None
     known = ndim is not None and not value.objs and type(asked) is int
     return order(ndim, asked) if known else None  # type: ignore[arg-type]
