@@ -2011,6 +2011,10 @@ NEVER_SHOWN = {
         "this loss may not be a mean over the samples of all ranks: the gradients may differ from the original's",
         "nothing was found that sets the epoch of this loader's sampler: every epoch may have the same order",
     ),
+    "said of a name that is taken from one of several loaders, which no script known does": (
+        "`{}` comes to hold something else: the epoch of its loader's sampler is not set",
+        "leave the loader its name, and give what goes through it another one",
+    ),
     "no message: a docstring of the text that is written, or a key": (
         "Join the process group that torchrun describes, or be a group of one.",
         '"""What one of the spawned processes does."""',
