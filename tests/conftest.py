@@ -23,7 +23,7 @@ def pytest_configure() -> None:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    return len(os.sched_getaffinity(0)) + 2  # some tests wait: for ranks that hang, and for what is to be ended
+    return len(os.sched_getaffinity(0)) + 1  # some tests wait: for ranks that hang, and for what is to be ended
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups

@@ -367,8 +367,9 @@ def _gone_through(run: Interpreter, obj: New, over: Value, node: ast.AST | None)
     if obj.path == library.PARTS:
         return run.memory[obj, ELEMENT]
     if obj.path == "zip":
-        items = [element(run, i, node) for i in run.memory.numbered(obj)]
-        beside = any(item.batches() for item in items)
+        parts = run.memory.numbered(obj)
+        items = [element(run, part, node) for part in parts]
+        beside = any(item.batches() and not library.mixed([part], {}).batches() for part, item in zip(parts, items, strict=True))
         return just(Tup(tuple(_beside_a_batch(item) if beside and not item.batches() else item for item in items)))
     if inner is not None:  # `list(values)`, to which more was added since
         return element(run, inner, node) | run.memory.get((obj, ELEMENT), NOTHING)
