@@ -94,7 +94,7 @@ def _loads(facts: Facts, after: int, before: int) -> list[Call]:
 
 
 def _target(facts: Facts, statement: ast.stmt, model: TrainedModel, others: bool) -> Target | None:
-    """What holds a model, or an optimizer, once a statement has run; with `others`, an attribute of what has another use, too."""
+    """What holds a model, or an optimizer, once a statement has run; with `others`, an attribute of any object, too."""
     for node in wrap_places.targets(facts, facts.tree_of(statement), statement, model, others):
         return Target(node, model.objs, wrap_places.container_kind(facts, statement, node))
     return None
