@@ -335,6 +335,8 @@ def _read(job: dict[str, Any], rank: int) -> Run | None:
     if not file.exists():
         return None
     fields = torch.load(file, weights_only=False)
+    numbers, sizes, parameters = fields.pop("steps")
+    fields["steps"] = [*zip(numbers, parameters.split(sizes), strict=True)] if numbers else []
     written = {path: Path(job["cwd"], path) for path in sorted(fields.pop("writes"))}
     return Run(files={path: file.read_bytes() if file.is_file() else b"" for path, file in written.items()}, **fields)
 

@@ -382,8 +382,8 @@ def _forget_modules(folder: str, but: frozenset[str] = frozenset()) -> None:
 @contextlib.contextmanager
 def _own_modules(folder: str) -> Iterator[None]:
     """Without those of this process's modules that have the name of a module or a package in a folder."""
-    own = {path.stem for path in Path(folder).iterdir() if path.suffix == ".py" or any(path.glob("*.py"))}
-    hidden = {name: sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] in own}
+    own = {path.stem for path in Path(folder).iterdir() if path.suffix == ".py" or any(path.glob("*.py"))} & sys.modules.keys()
+    hidden = {name: sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] in own} if own else {}
     try:
         yield
     finally:
@@ -468,10 +468,14 @@ def run(job: dict[str, Any]) -> None:
     _forget_modules(record.folder, modules)
     sys.modules.pop("__mp_main__", None)
     logging.root.handlers.clear()
-    logging.root.setLevel(logging.WARNING)
-    logging.disable(logging.NOTSET)
+    if logging.root.level != logging.WARNING:
+        logging.root.setLevel(logging.WARNING)
+    if logging.root.manager.disable != logging.NOTSET:
+        logging.disable(logging.NOTSET)
     fields = {"rank": RANK, "stdout": stdout.getvalue(), "stderr": stderr.getvalue(), "error": error, "left_open": left_open}
-    fields |= {name: getattr(record, name) for name in ("steps", "writes", "saves", "epochs")}
+    fields |= {name: getattr(record, name) for name in ("writes", "saves", "epochs")}
+    numbers, parameters = [number for number, _ in record.steps], [values for _, values in record.steps]
+    fields |= {"steps": (numbers, [*map(len, parameters)], torch.cat(parameters) if parameters else None)}  # one tensor, soon written
     _torch_save(fields, out.with_name(out.name + ".part"))
     os.replace(out.with_name(out.name + ".part"), out.with_name(out.name + ".pt"))
     if error and IS_RANK:  # the others may wait for this rank: the group ends here
