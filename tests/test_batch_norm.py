@@ -531,3 +531,30 @@ def test_rank_zero_runs_no_network_that_waits_for_the_others_to_show_it(tmp_path
     assert before.index(shown.replace("rows", "x[:4]")) < before.index("net = DistributedDataParallel(net")
     inside = converted(Script(_SHOWN.format(norm=norm, before="", inside=f"if step == 0:\n        {shown}")), tmp_path).code
     assert shown.replace("net", "copy.deepcopy(net.module).eval()" if "Batch" in norm else "net.module") in inside
+
+
+_PART = """
+net = nn.Sequential(nn.Linear(8, 16), {norm}(16), nn.Linear(16, 2))
+feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+for rows, kinds in feed:
+    net.train()
+    loss = F.cross_entropy(net(rows), kinds)
+    sgd.zero_grad()
+    loss.backward()
+    sgd.step()
+    net.{mode}()
+    large = rows.sum(1) > 0
+    if large.any():
+        with torch.no_grad():
+            print(net(rows[large]).shape[1])
+"""
+
+
+@pytest.mark.parametrize(
+    ("norm", "mode", "asked"), [("nn.BatchNorm1d", "train", 1), ("nn.BatchNorm1d", "eval", 0), ("nn.LayerNorm", "train", 0)]
+)
+def test_all_ranks_run_a_network_that_waits_for_them_or_none_does(tmp_path: Path, norm: str, mode: str, asked: int) -> None:
+    done = converted(Script(_PART.format(norm=norm, mode=mode)), tmp_path)
+    assert done.exit_code == 0
+    assert done.code.count("if on_any_rank(large.any()):") == asked

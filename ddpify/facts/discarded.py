@@ -7,6 +7,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from ddpify.facts import library
+from ddpify.facts.library.networks import is_library_model
 from ddpify.facts.model import Call, New, Tup, Value
 from ddpify.facts.tree import walk
 
@@ -74,8 +75,14 @@ def _moves_nothing(facts: Facts, loop: TrainingLoop, moved: dict[New, set[object
         return False
     reached = {pair[0] for pair in loop.loss.of_kind("forward")}
     through = loop.loss.of_kind("parameters") | loop.loss.of_kind("weight")
-    known = all(isinstance(o, New) and run.interpreter.is_module(o) for o in reached) and not through
-    return bool(reached) and known and all(moved.values())
+    return bool(reached) and all(_is_network(run, o) for o in reached) and not through and all(moved.values())
+
+
+def _is_network(run: Run, obj: object) -> bool:
+    """Whether an object is a module of the script, of torch or of another library."""
+    if not isinstance(obj, New):
+        return False
+    return run.interpreter.is_module(obj) or obj.path.startswith("torch.nn.") or is_library_model(obj)
 
 
 def _follows(step: Call, backwards: Collection[Call]) -> bool:

@@ -311,6 +311,12 @@ def extreme(scale: Scale, use: Use) -> Result:
     return COUPLED._replace(scale=scale, shape=Shape()) if use.get(0, "input").scale in ROWS else reduction(None, use, several=True)
 
 
+def extreme_of_all(scale: Scale, use: Use) -> Result:
+    """`amax()`, `any()`: of all entries, or over dimensions."""
+    alone = use.get(1, "dim", "axis") is MISSING and use.get(0, "input").scale in ROWS
+    return COUPLED._replace(scale=scale, shape=Shape()) if alone else reduction(None, use)
+
+
 def extreme_of_two(scale: Scale, use: Use) -> Result:
     """`maximum(a, b)`, entry by entry: of what is the largest of some entries each, the largest of all of them."""
     scales = {o.scale for o in use.operands()}

@@ -9,7 +9,7 @@ from ddpify.facts import library, named, tensor_entries, tensors
 from ddpify.facts.interpret.literals import is_whole, joined_texts, literal, marked_as_sized, sources_of
 from ddpify.facts.interpret.state import ELEMENT, Interpreter
 from ddpify.facts.interpret.texts import as_texts
-from ddpify.facts.model import NOTHING, New, Part, Tup, Value, join, just, origins_of, outermost
+from ddpify.facts.model import NOTHING, Lit, New, Part, Tup, Value, join, just, origins_of, outermost
 from ddpify.facts.operands import entries
 from ddpify.facts.origins import Origin, of_kind, without
 from ddpify.facts.record import Kind
@@ -64,7 +64,8 @@ _METHODS = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.MatMult: "matmul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod",
     ast.Pow: "pow", ast.BitOr: "or", ast.BitAnd: "and", ast.BitXor: "xor", ast.LShift: "lshift", ast.RShift: "rshift",
 }  # fmt: skip
-_WHOLE = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)  # what makes a whole number of two
+_OF_NUMBERS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)
+_SCALAR = Value(shape=Shape(None, 0))
 
 
 def by_class(run: Interpreter, op: ast.operator, left: Value, right: Value, node: ast.AST, kind: str = "") -> Value | None:
@@ -83,7 +84,9 @@ def binary(run: Interpreter, op: ast.operator, left: Value, right: Value, node: 
         if (made := way(run, op, left, right, node)) is not None:
             return made
     origins = _origins(left, right)
-    found = tensors.binary(run, op, left, right, origins, node)
+    scalars = [_is_scalar(run, left), _is_scalar(run, right)]
+    operands = [_SCALAR if scalar and value.objs else value for scalar, value in zip(scalars, (left, right), strict=True)]
+    found = tensors.binary(run, op, *operands, origins, node)
     scale, origins = found.scale, found.origins if of_kind(origins, "offset") else without(found.origins, "offset")
     if isinstance(op, ast.Div):
         scale, origins = _divided(run, left, right, scale, origins)
@@ -99,8 +102,14 @@ def binary(run: Interpreter, op: ast.operator, left: Value, right: Value, node: 
             origins |= {Origin("offset")}  # a total and something more, which totals over ranks would count several times
         if scale == "sum" and constant.scale is None and _of_all(run, constant):
             scale = "other"  # a total and a term that is the same on every rank: no one factor fits
-    whole = isinstance(op, _WHOLE) and is_whole(left) and is_whole(right)
-    return Value(frozenset(), origins, scale, Shape(None, 0) if whole else found.shape)
+    return Value(frozenset(), origins, scale, _SCALAR.shape if all(scalars) and isinstance(op, _OF_NUMBERS) else found.shape)
+
+
+def _is_scalar(run: Interpreter, value: Value) -> bool:
+    """Whether a value is a number that is written out, counted in a loop, or an option of the command line, or computed from such."""
+    held = [o for obj in value.objs for o in named.option(run, obj).objs]
+    numbers = bool(held) and value.scale is None and all(isinstance(o, Lit) and type(o.value) in (int, float) for o in held)
+    return numbers or is_whole(value)
 
 
 def _origins(left: Value, right: Value) -> frozenset[Origin]:

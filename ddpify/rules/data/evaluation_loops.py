@@ -15,6 +15,7 @@ from ddpify.facts.writes import Write, container
 from ddpify.rules.context import Context
 from ddpify.rules.io.guarded import guards_of
 from ddpify.rules.loop.counted_elsewhere import counted_elsewhere
+from ddpify.rules.loop.decisions import needs_one_answer
 from ddpify.rules.loop.live_out import LiveOut, is_reduced, live_out, made_under, places_of, written
 from ddpify.rules.loop.meters import meter
 from ddpify.rules.loop.reductions import loader_of, reduce
@@ -35,7 +36,7 @@ def obstacle(context: Context, effects: Effects, loop: ast.For) -> str:
     if why:
         return why
     if asks_all_ranks(context, loop):
-        return "a loss that training computes, too, counts the targets of all ranks"
+        return "what it calls asks all ranks, as in training: each needs as many batches"
     calls = context.facts.after.trace.calls
     if not any(c.method == "eval" and context.facts.model_of(c.receiver) is not None for c in calls) and _may_normalise(context):
         return "the model may not be in evaluation mode"
@@ -101,10 +102,16 @@ def _in_calls(context: Context, loop: ast.For) -> str:
 
 
 def asks_all_ranks(context: Context, loop: ast.For) -> bool:
-    """Whether a loop calls what computes a loss of training, too, that is divided by an amount of all ranks: each needs as many batches."""
+    """Whether a loop calls what asks all ranks, as in training: to divide a loss by an amount of all, or to decide alike."""
     run, feeding = context.facts.after, set(context.facts.feeding)
     under = (c for c in run.trace.calls if c.result.scale == "weighted" and any(each.node is loop for each in c.loops))
-    return any(other.result.batches() & feeding for c in under for other in run.calls(c.node) if c.node not in inside(loop))
+    if any(other.result.batches() & feeding for c in under for other in run.calls(c.node) if c.node not in inside(loop)):
+        return True
+    if any(c.func.paths() & library.COLLECTIVES and any(each.node is loop for each in c.loops) for c in run.trace.calls):
+        return True
+    decided = {d.node for d in run.trace.decisions if any(each.node is loop for each in d.loops)} - inside(loop)
+    others = (d for d in run.trace.decisions if d.node in decided and not any(each.node is loop for each in d.loops))
+    return any(isinstance(d.node, (ast.If, ast.While)) and needs_one_answer(context, d.node, d, d.test) for d in others)
 
 
 def _is_carried(context: Context, loop: ast.For, group: list[Write]) -> bool:

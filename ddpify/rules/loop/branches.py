@@ -12,6 +12,7 @@ from ddpify.facts.operands import ENDS
 from ddpify.facts.tree import own_statements, walk
 from ddpify.rules.context import Context
 from ddpify.rules.loop import caught
+from ddpify.rules.model import batch_norm
 
 NAMES = ("lr", "momentum", "weight_decay", "betas", "initial_lr", "max_lr", "eps", "alpha", "nesterov", "dampening")
 _TRAINS = frozenset(("backward", "step", "load_state_dict", "zero_grad", "train"))
@@ -55,7 +56,7 @@ def passes_alike(context: Context, loop: Loop) -> bool:
 def parts_ranks(context: Context, node: ast.If | ast.While) -> bool:
     """Whether a test that ranks answer differently leads them to other collectives, other steps or other settings."""
     if isinstance(node, ast.While):
-        return any(n in context.collective_call_sites or _changes_training(context, n) for n in walk(node)) or _leaves(context, node)
+        return any(n in context.once(_collectives) or _changes_training(context, n) for n in walk(node)) or _leaves(context, node)
     if any(_changes_training(context, n) or n in context.once(_that_train) for n in walk(node)):
         return True
     sites = [_sites(context, branch) for branch in (node.body, node.orelse)]
@@ -64,6 +65,11 @@ def parts_ranks(context: Context, node: ast.If | ast.While) -> bool:
     if bool(sites[0]) != bool(sites[1]) or _leaves(context, node):
         return True
     return bool(sites[0]) and _models(context, node.body) != _models(context, node.orelse)  # one forward of each is one on every rank
+
+
+def _collectives(context: Context) -> set[ast.AST]:
+    """The calls and tests under which ranks wait for one another, those of batch norm over all ranks included."""
+    return context.collective_call_sites | context.once(batch_norm.synced_forwards)
 
 
 def _models(context: Context, body: Iterable[ast.stmt]) -> set[TrainedModel]:
@@ -75,7 +81,7 @@ def _models(context: Context, body: Iterable[ast.stmt]) -> set[TrainedModel]:
 
 def _sites(context: Context, body: Iterable[ast.stmt]) -> list[ast.AST]:
     """The collective call sites in statements."""
-    return [n for s in body for n in walk(s) if n in context.collective_call_sites]
+    return [n for s in body for n in walk(s) if n in context.once(_collectives)]
 
 
 def _leaves(context: Context, node: ast.If | ast.While) -> bool:
@@ -90,7 +96,7 @@ def _leaves(context: Context, node: ast.If | ast.While) -> bool:
         around: ast.AST = function
         if isinstance(statement, (ast.Break, ast.Continue)):
             around = next(up for up in tree.ancestors(statement) if isinstance(up, (ast.For, ast.AsyncFor, ast.While)))
-        if function in context.forwards or any(n in context.collective_call_sites for n in walk(around)):
+        if function in context.forwards or any(n in context.once(_collectives) for n in walk(around)):
             return True
     return False
 

@@ -34,6 +34,7 @@ from ddpify.rules.loop.settings import evaluated
 from ddpify.rules.loop.sharded_parts import over_ranks, sharded_parts
 
 CODE = "DDP403"
+_CHOOSING = ("mean", "weighted")
 TITLE = "take the same decision on all ranks"
 EXAMPLES: tuple[Example, ...] = (
     Example(
@@ -155,10 +156,9 @@ def _branches(context: Context) -> Iterator[Change | Finding]:
     for node, (decisions, test) in tests.items():
         if node in context.assumed.replicated_branches:
             continue
-        if not _parts_ranks(context, node, decisions[0], test) or _by_rank_zero(context, decisions):
+        if not needs_one_answer(context, node, decisions[0], test) or _by_rank_zero(context, decisions):
             continue
-        batches = {t.batch.node for t in context.facts.loops if t.batch is not None}
-        if _chooses_rows(context, node) and any(batches.isdisjoint(loop.node for loop in d.loops) for d in decisions):
+        if _chooses_rows(context, node) and not _is_agreed_elsewhere(context, node, decisions):
             why = "ranks may answer this test about their own part of the batch differently, and samples are changed by the answer"
             fix = "test each sample by itself: x = torch.where(test, changed, x)"
             yield context.manual(CODE, node, why, fix, level=Safety.REVIEW)
@@ -180,7 +180,7 @@ def _follows(context: Context, node: ast.If | ast.While, others: list[ast.If | a
     return any(isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n.id in read for n in inner)
 
 
-def _parts_ranks(context: Context, node: ast.If | ast.While, decision: Decision, test: Value) -> bool:
+def needs_one_answer(context: Context, node: ast.If | ast.While, decision: Decision, test: Value) -> bool:
     """Whether ranks may answer a test differently, and then take other steps or wait for each other for good."""
     around = any(loop.node in context.facts.training_loops for loop in decision.loops) or isinstance(node, ast.While)
     if not (around or test.of_kind("unknown")) or not (evaluated(test) or context.differs(test)):
@@ -190,17 +190,42 @@ def _parts_ranks(context: Context, node: ast.If | ast.While, decision: Decision,
 
 
 def _chooses_rows(context: Context, node: ast.If | ast.While) -> bool:
-    """Whether an average or an extreme of the batch decides what its samples become: `if x.max() > 1: x = x / 255`."""
-    value = context.facts.after.value
+    """Whether an average or an extreme of the batch decides what its samples become: `if x.max() > 1: x = x / 255`.
+
+    Or how often a loop changes them, which it leaves: `if loss < 0.1: break`.
+    """
+    value, own = context.facts.after.value, own_statements(node)
+    left = {_loop_around(context, s) for s in own if isinstance(s, ast.Break)} - context.facts.training_loops
+    by = (*_CHOOSING, *EXTREMES, *(("sum", "count") if left else ()))
     tested = [value(n) for n in walk(node.test) if isinstance(n, ast.expr)]
-    if not any(v.scale in ("mean", "weighted", *EXTREMES) and context.from_sharded_data(v) and not v.of_kind("whole") for v in tested):
+    if not any(v.scale in by and context.from_sharded_data(v) and not v.of_kind("whole") for v in tested):
         return False
-    stored = [s.value for s in own_statements(node) if isinstance(s, (ast.Assign, ast.AugAssign))]
+    changing = [*own, *(s for loop in left for s in own_statements(loop))]
+    stored = [s.value for s in changing if isinstance(s, (ast.Assign, ast.AugAssign))]
     return any(value(n).scale in ROWS and context.from_sharded_data(value(n)) for n in stored)
 
 
+def _is_agreed_elsewhere(context: Context, node: ast.If | ast.While, decisions: list[Decision]) -> bool:
+    """Whether all ranks come to a test outside the training, too, and what they agree on there is what each sees of whole batches."""
+    guards, training = guards_of(context), context.facts.training_loops
+    outside = [d for d in decisions if training.isdisjoint(loop.node for loop in d.loops)]
+    if any(d.stack and guards.guarded_call(d.node, d.stack) for d in outside):
+        return False
+    test, value = node.test, context.facts.after.value
+    zero = isinstance(test, ast.Compare) and all(isinstance(c, ast.Constant) and c.value == 0 for c in test.comparators)
+    parts = sharded_parts(context, test) or []
+    return not outside or zero or _is_of_any(context, test) or (bool(parts) and all(value(part).scale == "mean" for part in parts))
+
+
+def _loop_around(context: Context, statement: ast.stmt) -> ast.AST:
+    """The loop that a `break` leaves."""
+    return next(up for up in context.facts.tree_of(statement).ancestors(statement) if isinstance(up, (ast.For, ast.AsyncFor, ast.While)))
+
+
 def _is_of_any(context: Context, test: ast.expr) -> bool:
-    """Whether a test holds for the whole batch as soon as it does for one rank's part: `x.max() > 1`."""
+    """Whether a test holds for the whole batch as soon as it does for one rank's part: `x.max() > 1`, `mask.any()`."""
+    if isinstance(test, ast.Call) and last_name(test.func) == "any":
+        return context.facts.after.value(test).scale == "largest"
     if not isinstance(test, ast.Compare) or len(test.ops) > 1 or context.differs(context.facts.after.value(test.comparators[0])):
         return False
     scale, op = context.facts.after.value(test.left).scale, test.ops[0]

@@ -14,7 +14,7 @@ from ddpify.facts.tree import inside, names_in, walk
 from ddpify.facts.writes import Batches, Write, writes
 from ddpify.placement.lattice import PerRank, Unknown
 from ddpify.placement.shape import EXTREMES
-from ddpify.placement.values import CHOICE
+from ddpify.placement.values import CHOICE, is_rows
 from ddpify.records import replace
 from ddpify.rules.context import Context
 from ddpify.rules.data.loader import keeps_order
@@ -290,6 +290,8 @@ def _number(var: Variable) -> Reduction | None:
         return _extreme(var)
     if live.hows <= {"last"} and (reduction := _of_last_batch(var)) is not None:
         return reduction
+    if live.hows <= {"last"} and not (var.sharded or by_own_rows) and all(map(is_rows, _items(live.value) or [live.value])):
+        return None  # each rank goes on with its rows of that batch: what is computed of them is looked at where it is read
     known = (scale in _REDUCED or var.sharded) and not _adds_constants(var)
     doubtful = not known and scale in ("weighted", "other") and live.hows == {"total"}
     if doubtful and not (reduction := _at_source(var)).problem:

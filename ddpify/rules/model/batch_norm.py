@@ -231,6 +231,18 @@ def sync(context: Context, model: TrainedModel) -> bool:
     return _is_asked_for(context, model) and not (_is_differentiated_twice(context, model) or _is_taken_from_lists(context, model))
 
 
+def synced_forwards(context: Context) -> set[ast.AST]:
+    """The calls under which batch norm waits for all ranks: forwards in training mode of models that take it over all of them."""
+    run, out = context.facts.after, set[ast.AST]()
+    for model in context.facts.models:
+        switches = [c for c in run.trace.calls if c.method in ("train", "eval") and run.unwrap(c.receiver) & model.objs]
+        for call in run.trace.calls if sync(context, model) else ():
+            if context.facts.model_of(call.func) is model:
+                mode = max((c for c in switches if c.order < call.order), key=lambda c: c.order, default=None)
+                out.update((call.node, *call.stack) if mode is None or mode.method == "train" else ())
+    return out
+
+
 def _is_taken_from_lists(context: Context, model: TrainedModel) -> bool:
     """Whether batch norm layers run that are taken out of a list of the network, which knows nothing of layers put in their place."""
     run = context.facts.after
