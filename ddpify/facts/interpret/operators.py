@@ -84,9 +84,9 @@ def binary(run: Interpreter, op: ast.operator, left: Value, right: Value, node: 
         if (made := way(run, op, left, right, node)) is not None:
             return made
     origins = _origins(left, right)
-    scalars = [_is_scalar(run, left), _is_scalar(run, right)]
-    operands = [_SCALAR if scalar and value.objs else value for scalar, value in zip(scalars, (left, right), strict=True)]
-    found = tensors.binary(run, op, *operands, origins, node)
+    scalars = (_is_scalar(run, left), _is_scalar(run, right))
+    first, second = (_SCALAR if scalar and value.objs else value for scalar, value in zip(scalars, (left, right), strict=True))
+    found = tensors.binary(run, op, first, second, origins, node)
     scale, origins = found.scale, found.origins if of_kind(origins, "offset") else without(found.origins, "offset")
     if isinstance(op, ast.Div):
         scale, origins = _divided(run, left, right, scale, origins)
