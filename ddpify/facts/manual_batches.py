@@ -320,9 +320,10 @@ def _may_be_number(run: Run, size: ast.expr) -> bool:
 def _timed(tree: Tree) -> Iterator[str]:
     """How a sequence is read through time: a window of it, and the same one step later, both of its rows or both of its columns.
 
-    Of columns, the later window may also begin where the first one ends.
+    Of columns, the later window may also begin where the first one ends, or be what the first one has after its first step.
     """
     seen: dict[tuple[ast.AST, Hashable, str], list[ast.Slice]] = {}
+    windows: set[tuple[ast.AST, Hashable, str]] = set()  # names of windows
     for node in tree.of(ast.Subscript):
         if not isinstance(node.ctx, ast.Load):
             continue
@@ -334,8 +335,12 @@ def _timed(tree: Tree) -> Iterator[str]:
             case _:
                 continue
         seen.setdefault((tree.function(node), structure(node.value), kind), []).append(window)
-    for (_, _, kind), found in seen.items():
-        if any(_is_later(later, first, kind) for later in found for first in found):
+        up = tree.parent.get(node)
+        if isinstance(up, ast.Assign) and len(up.targets) == 1 and isinstance(up.targets[0], ast.Name):
+            windows.add((tree.function(node), structure(up.targets[0]), kind))
+    for (function, base, kind), found in seen.items():
+        within = (function, base, kind) in windows and any(is_number(window.lower, 1) and window.upper is None for window in found)
+        if within or any(_is_later(later, first, kind) for later in found for first in found):
             yield kind
 
 

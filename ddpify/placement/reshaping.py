@@ -256,6 +256,8 @@ def reshaped(use: Use) -> Result:
     if len(use.args) == 2 and use.args[1].items is None and use.args[1].scale == "count" and use.args[1].shape is not None:
         sizes_of = use.args[1].shape._replace(single=shape_of(x).ndim == 1 and use.args[1].shape.base is not None)
         return as_other(use.over(x, Argument("sample", sizes_of)))  # x.view(y.shape)
+    if len(sizes) == 1 and sizes[0].scale is None and sizes[0].shape is not None and sizes[0].shape.ndim == 0:
+        sizes = (Argument(literal=-1),)  # one number: as many as there are
     unknown = len(sizes) == 1 and sizes[0].literal is UNKNOWN and sizes[0].scale is None
     if not sizes or unknown or any(s.scale not in (None, "count") for s in sizes):
         return NO_CLAIM

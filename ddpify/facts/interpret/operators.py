@@ -106,10 +106,10 @@ def binary(run: Interpreter, op: ast.operator, left: Value, right: Value, node: 
 
 
 def _is_scalar(run: Interpreter, value: Value) -> bool:
-    """Whether a value is a number that is written out, counted in a loop, or an option of the command line, or computed from such."""
+    """Whether a value is a number: written out, counted in a loop, of the ranks, or of the command line, or computed from such."""
     held = [o for obj in value.objs for o in named.option(run, obj).objs]
     numbers = bool(held) and value.scale is None and all(isinstance(o, Lit) and type(o.value) in (int, float) for o in held)
-    return numbers or is_whole(value)
+    return numbers or is_whole(value) or (not value.objs and value.scale is None and _is_world(value))
 
 
 def _origins(left: Value, right: Value) -> frozenset[Origin]:

@@ -161,7 +161,7 @@ _OF_TENSORS: dict[str, Rule] = {
     **dict.fromkeys("dim ndimension element_size data_ptr get_device stride".split(), _agreed),
     **dict.fromkeys(tensors.INTO_CELLS, _into_cells),
 }
-_SIZING = frozenset("repeat expand tile new_zeros new_ones new_full new_empty repeat_interleave".split())
+_SIZING = frozenset("repeat expand tile new new_zeros new_ones new_full new_empty repeat_interleave".split())
 OF_GIVEN_SIZES = frozenset("repeat expand tile new new_zeros new_ones new_full new_empty".split())
 
 

@@ -23,7 +23,7 @@ from ddpify.rules.data.sizes import CODE, Sizes, divide, divide_inside, in_train
 SHAPES = frozenset(
     """
         zeros ones full empty rand randn randint normal arange view reshape expand repeat init_hidden initHidden FloatTensor
-        LongTensor Tensor resize_ new_zeros new_ones uniform standard_normal split chunk linspace logspace eye tile new_full new_empty
+        LongTensor Tensor resize_ new new_zeros new_ones uniform standard_normal split chunk linspace logspace eye tile new_full new_empty
         repeat_interleave broadcast_to
     """.split()
 ).union(numpy.SIZE_AT)

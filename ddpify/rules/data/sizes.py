@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Hashable, Iterator
 
 from ddpify.facts.model import Call, Lit, New, Obj, Part, Value, join
@@ -95,10 +96,36 @@ def in_training(context: Context, call: Call) -> bool:
     """Whether what a call makes is used with a training batch: it runs in a loop over training data, or reaches a loss."""
     loaders = set(context.facts.feeding)
     feeding = [loop for loop in call.loops if loop.element.batches()]
+    if _serves_others(context, call):
+        return False
     if feeding:
         return bool(feeding[-1].element.batches() & loaders)
     over = {loop.node for loop in call.loops}
     return any(call.node in t.loss.of_kind("sized") or (t.batch is not None and t.batch.node in over) for t in context.facts.loops)
+
+
+def _serves_others(context: Context, call: Call) -> bool:
+    """Whether the name that is given what a call makes is used in loops over other loaders than those of the training, and only there."""
+    run, loaders = context.facts.after, set(context.facts.feeding)
+    for node in (call.node, *reversed(call.stack)):
+        tree = context.facts.tree_of(node)
+        statement = tree.statement(node)
+        targets = statement.targets if isinstance(statement, ast.Assign) else []
+        names = [n for target in targets for n in walk(target) if isinstance(n, ast.Name)]
+        uses = (use for name in names for use in run.definitions.uses(name))
+        used = [batches for use in uses if (batches := _batches_around(context, use, set(tree.ancestors(statement))))]
+        if used:
+            return all(batches.isdisjoint(loaders) for batches in used)
+    return False
+
+
+def _batches_around(context: Context, node: ast.AST, shared: set[ast.AST]) -> frozenset[Obj]:
+    """The loaders of the nearest loop over batches around a node; none where that is one of those `shared` with another one."""
+    run = context.facts.after
+    for up in itertools.takewhile(lambda up: up not in shared, context.facts.tree_of(node).ancestors(node)):
+        if isinstance(up, ast.For) and (batches := run.value(up).batches()):
+            return batches
+    return frozenset()
 
 
 def divide(context: Context, node: ast.expr, why: str) -> Iterator[Change | Finding]:

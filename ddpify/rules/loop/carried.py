@@ -19,7 +19,7 @@ from ddpify.facts.definitions import Place
 from ddpify.facts.interpret import views
 from ddpify.facts.library import COLLECTIONS, REFILLS, mixed
 from ddpify.facts.model import Loop, New, join, just
-from ddpify.facts.tree import last_name
+from ddpify.facts.tree import inside, last_name
 from ddpify.facts.writes import container
 from ddpify.records import replace
 from ddpify.rules.base import Change, Example, Finding, Proof
@@ -162,9 +162,17 @@ def _carried(context: Context, loop: TrainingLoop, node: _Keeps) -> bool:
         return False  # a loss that is added up; rows that are used with the same rows of the next batch
     if isinstance(node, ast.Call) and last_name(node.func) in REFILLS and value.scale == "sample" and not value.objs:
         return False  # a tensor that each batch fills with its rows
-    if index is None and run.interpreter.timed(value):
+    if index is None and (run.interpreter.timed(value) or (isinstance(node, ast.Assign) and _is_made_of_rows(context, node.value))):
         return False  # a state that goes along with this rank's own sequences
     return is_read_later(context, loop, node)
+
+
+def _is_made_of_rows(context: Context, node: ast.expr) -> bool:
+    """Whether an expression makes a tuple or a list, all of whose entries are rows: `tuple(part.detach() for part in state)`."""
+    run, made = context.facts.after, inside(node)
+    lists = [o for o in run.value(node).objs if isinstance(o, New) and o.path == "list" and o.node in made]
+    entries = [run.interpreter.element(just(o)) for o in lists]
+    return bool(lists) and len(lists) == len(run.value(node).objs) and all(entry.scale == "sample" for entry in entries)
 
 
 def chooses_for_loss(context: Context, node: ast.AST) -> bool:

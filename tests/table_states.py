@@ -1,0 +1,173 @@
+"""Scripts of recurrent networks whose states go on from batch to batch, and are made for as many samples as a batch has."""
+
+from scripts import Script, on_three
+
+_NET = """
+class Reader(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers, self.width = 2, 6
+        self.words = nn.Embedding(20, 5)
+        self.lstm = nn.LSTM(5, self.width, self.layers, batch_first=True)
+        self.last = nn.Linear(self.width, 1)
+
+    def forward(self, words, state):
+        samples = words.size(0)
+        out, state = self.lstm(self.words(words), state)
+        out = torch.sigmoid(self.last(out.contiguous().view(-1, self.width)))
+        return out.view(samples, -1)[:, -1], state
+
+    def start(self, samples):
+        weight = next(self.parameters()).data
+        return (START, START)
+
+
+batch_size = 6
+words, wanted = (x.abs() * 100).long() % 20, y.double()
+loader = DataLoader(TensorDataset(words, wanted), batch_size=batch_size, shuffle=True)
+held_out = DataLoader(TensorDataset(words[:24], wanted[:24]), batch_size=batch_size)
+net = Reader()
+adam = torch.optim.Adam(net.parameters(), lr=0.01)
+criterion = nn.BCELoss()
+"""
+_STEP = """
+        net.zero_grad()
+        scores, state = net(rows, state)
+        loss = criterion(scores.squeeze(), kinds)
+        loss.backward()
+        nn.utils.clip_grad_norm_(net.parameters(), 5)
+        adam.step()
+"""
+_WITHIN = (
+    """
+steps = 0
+for epoch in range(3):
+    state = net.start(batch_size)
+    for rows, kinds in loader:
+        steps += 1
+        state = tuple([part.data for part in state])
+"""
+    + _STEP
+    + """
+        if steps % 5 == 0:
+            held_state, losses = net.start(batch_size), []
+            net.eval()
+            for rows, kinds in held_out:
+                held_state = tuple([part.data for part in held_state])
+                scores, held_state = net(rows, held_state)
+                losses.append(criterion(scores.squeeze(), kinds).item())
+            net.train()
+            print("held out", round(sum(losses) / len(losses), 6))
+right = 0
+state = net.start(batch_size)
+for rows, kinds in held_out:
+    state = tuple([part.data for part in state])
+    scores, state = net(rows, state)
+    right += (torch.round(scores.squeeze()) == kinds).sum().item()
+print("right", right)
+"""
+)
+_AFTER = (
+    """
+def judged(net, loader):
+    total, state = 0.0, net.start(batch_size)
+    with torch.no_grad():
+        for rows, kinds in loader:
+            scores, state = net(rows, state)
+            total += criterion(scores.squeeze(), kinds).item()
+    return total / len(loader)
+
+
+for epoch in range(3):
+    state = net.start(batch_size)
+    for rows, kinds in loader:
+        state = [part.detach() for part in state]
+"""
+    + _STEP
+    + """
+    print("held out", round(judged(net, held_out), 6))
+"""
+)
+_WINDOWS = """
+import numpy as np
+
+
+class Writer(nn.Module):
+    def __init__(self, kinds):
+        super().__init__()
+        self.kinds, self.width = kinds, 6
+        self.lstm = nn.LSTM(kinds, self.width, 2, batch_first=True)
+        self.last = nn.Linear(self.width, kinds)
+
+    def forward(self, windows, state):
+        out, state = self.lstm(windows, state)
+        return self.last(out.contiguous().view(-1, self.width)), state
+
+    def start(self, samples):
+        weight = next(self.parameters()).data
+        return (weight.new(2, samples, self.width).zero_(), weight.new(2, samples, self.width).zero_())
+
+
+def one_hot(numbers, kinds):
+    marked = np.zeros((numbers.size, kinds), dtype=np.float64)
+    marked[np.arange(marked.shape[0]), numbers.flatten()] = 1.0
+    return marked.reshape((*numbers.shape, kinds))
+
+
+def windows_of(numbers, samples, length):
+    whole = samples * length
+    numbers = numbers[: len(numbers) // whole * whole].reshape((samples, -1))
+    for at in range(0, numbers.shape[1], length):
+        seen = numbers[:, at : at + length]
+        wanted = np.zeros_like(seen)
+        try:
+            wanted[:, :-1], wanted[:, -1] = seen[:, 1:], numbers[:, at + length]
+        except IndexError:
+            wanted[:, :-1], wanted[:, -1] = seen[:, 1:], numbers[:, 0]
+        yield seen, wanted
+
+
+def train(net, numbers, held_out, epochs, samples=6, length=5):
+    adam = torch.optim.Adam(net.parameters(), lr=0.01)
+    for epoch in range(epochs):
+        state = net.start(samples)
+        for seen, wanted in windows_of(numbers, samples, length):
+            inputs, targets = torch.from_numpy(one_hot(seen, net.kinds)), torch.from_numpy(wanted)
+            state = tuple([part.data for part in state])
+            net.zero_grad()
+            out, state = net(inputs, state)
+            loss = F.cross_entropy(out, targets.view(samples * length).long())
+            loss.backward()
+            adam.step()
+        state, losses = net.start(samples), []
+        for seen, wanted in windows_of(held_out, samples, length):
+            inputs, targets = torch.from_numpy(one_hot(seen, net.kinds)), torch.from_numpy(wanted)
+            with torch.no_grad():
+                out, state = net(inputs, state)
+            losses.append(F.cross_entropy(out, targets.view(samples * length).long()).item())
+        print("held out", round(sum(losses) / len(losses), 6))
+
+
+text = np.array([(i * i + 3 * i) % 11 for i in range(400)])
+train(Writer(11), text[:300], text[300:], 3)
+"""
+
+
+def _script(text: str, start: str) -> Script:
+    return Script(_NET.replace("START", start) + text, same=("held out", "right"))
+
+
+SCRIPTS: dict[str, Script] = on_three(
+    {
+        "states like a weight, in training and in a test within it": _script(
+            _WITHIN, "weight.new(self.layers, samples, self.width).zero_()"
+        ),
+        "states of zeros, in training and in a test within it": _script(_WITHIN, "torch.zeros(self.layers, samples, self.width)"),
+        "states like a weight, in training and in a test after each epoch": _script(
+            _AFTER, "weight.new_zeros(self.layers, samples, self.width)"
+        ),
+        "states of zeros, in training and in a test after each epoch": _script(_AFTER, "torch.zeros(self.layers, samples, self.width)"),
+        "windows of rows of numbers, with what follows in each": Script(_WINDOWS, same=("held out",)),
+    },
+    rows=42,
+)
