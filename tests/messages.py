@@ -1847,7 +1847,7 @@ FROM_TABLES = (
     "a score of the first batch of a loader that trains",
     "what a model gets right of the loader that trains it",
     "a model that computes its loss of the targets that count, in training and in an evaluation",
-    "samples that are turned where their average is large, in an evaluation, too",
+    "attacks in the training and in a test, until few samples are left",
     "samples that are turned where their average, or the largest of them, is large",
     "a data set that loses samples from epoch to epoch",
     "a hook on a parameter that draws",

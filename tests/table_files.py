@@ -343,7 +343,7 @@ SCRIPTS: dict[str, Script] = {
                 if shown.mean() > 0:
                     sgd.param_groups[0]["lr"] *= 0.5
         """,
-        told=("DDP404",),
+        told=("DDP403",),
         stand_ins={"torchvision/__init__.py": "", "torchvision/utils.py": TORCHVISION},
     ),
     "films that a package's writer makes, of a with-statement and of a name": Script(

@@ -1536,7 +1536,7 @@ SCRIPTS["samples that are turned where their average is large, in an evaluation,
             hits = sum((net(rows).argmax(1) == kinds).sum().item() for rows, kinds in DataLoader(TensorDataset(x, y), batch_size=4))
         print("right", hits)
     """,
-    told=("DDP403",),
+    same=("right",),
 )
 
 _IN_A_FORWARD = """

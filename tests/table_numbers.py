@@ -3727,9 +3727,9 @@ def keep_loss(epoch, loss, folder):
                 loss.backward()
                 optimizer.step()
             seen, total = seen + 1, total + F.cross_entropy(net(rows), kinds).item()
-            print("total", total)
+            print("total", round(total, 9))
         """,
-        told=("DDP404",),
+        same=("total",),
     ),
     "an early stop in runs that an outer loop makes anew": Script(
         """

@@ -26,7 +26,6 @@ WHOLE = frozenset(
         "numbers of a batch that an object keeps, once for each of the labels in it as a set",
         "numbers of a batch that an object keeps, once for each of the numbers below its largest",
         "numbers of a batch that an object keeps, once for each of the labels in it",
-        "how much the loss of the last batch changed since the pass before, taken together",
         "a loss of each step of a padded batch, by its own count",
         "a loss of each step of a padded batch, in a list of them",
         "padded tokens, counted by a mask, and an average over all in a list",

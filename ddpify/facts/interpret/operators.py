@@ -85,7 +85,7 @@ def binary(run: Interpreter, op: ast.operator, left: Value, right: Value, node: 
             return made
     origins = _origins(left, right)
     scalars = (_is_scalar(run, left), _is_scalar(run, right))
-    first, second = (_SCALAR if scalar and value.objs else value for scalar, value in zip(scalars, (left, right), strict=True))
+    first, second = (_number(v) if scalar else v for scalar, v in zip(scalars, (left, right), strict=True))
     found = tensors.binary(run, op, first, second, origins, node)
     scale, origins = found.scale, found.origins if of_kind(origins, "offset") else without(found.origins, "offset")
     if isinstance(op, ast.Div):
@@ -103,6 +103,12 @@ def binary(run: Interpreter, op: ast.operator, left: Value, right: Value, node: 
         if scale == "sum" and constant.scale is None and _of_all(run, constant):
             scale = "other"  # a total and a term that is the same on every rank: no one factor fits
     return Value(frozenset(), origins, scale, _SCALAR.shape if all(scalars) and isinstance(op, _OF_NUMBERS) else found.shape)
+
+
+def _number(value: Value) -> Value:
+    """A number, of which it need not be known what says so: an option of the command line."""
+    written_out = all(isinstance(o, Lit) for o in value.objs)
+    return value if written_out else Value(frozenset(), value.origins, value.scale, _SCALAR.shape)
 
 
 def _is_scalar(run: Interpreter, value: Value) -> bool:
