@@ -107,7 +107,7 @@ def in_training(context: Context, call: Call) -> bool:
 def _serves_others(context: Context, call: Call) -> bool:
     """Whether the name that is given what a call makes is used in loops over other loaders than those of the training, and only there."""
     run, loaders = context.facts.after, set(context.facts.feeding)
-    for node in (call.node, *reversed(call.stack)):
+    for node in (n for n in (call.node, *reversed(call.stack)) if isinstance(n, ast.expr)):
         tree = context.facts.tree_of(node)
         statement = tree.statement(node)
         targets = statement.targets if isinstance(statement, ast.Assign) else []
