@@ -886,3 +886,72 @@ SCRIPTS |= {
         ("by how many match", 'folder = base / f"net-{len(sorted(base.glob(chr(42))))}"\nfolder.mkdir()'),
     )
 }
+_SETTINGS = {
+    "a class": 'import time\n\n\nclass Settings:\n    epochs = 3\n    folder = "runs/" + str(time.time_ns()) + "/"\n',
+    "an instance": """\
+import os
+import time
+
+
+class Settings:
+    def __init__(self):
+        self.epochs = 3
+        self.folder = os.path.join("runs", "net-%d/" % time.time_ns())
+""",
+    "a module": 'import time\n\nepochs = 3\nfolder = f"runs/{time.time_ns()}/"\n',
+}
+_OF_SETTINGS = """
+from settings import Settings
+
+
+def judge(net, config):
+    net.load_state_dict(torch.load(config.folder + "parts/best.pt"))
+    print("judged", "%.5f" % F.cross_entropy(net(x[36:]), y[36:]).item())
+
+
+def main(config):
+    print("begin")
+    parts = os.path.join(config.folder, "parts")
+    if not os.path.exists(parts):
+        os.makedirs(parts)
+    torch.manual_seed(0)
+    net, best = nn.Linear(8, 2), 99.0
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(config.epochs):
+        total = 0.0
+        for rows, kinds in DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6):
+            loss = F.cross_entropy(net(rows), kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += loss.item()
+        if total < best:
+            best = total
+            torch.save(net.state_dict(), os.path.join(parts, "best.pt"))
+    judge(net, config)
+
+
+if __name__ == "__main__":
+    main(Settings)
+"""
+_GIVEN = {
+    "a class": [],
+    "an instance": [("main(Settings)", "main(Settings())")],
+    "a module": [("from settings import", "import settings as")],
+}
+
+
+def _of_settings(kind: str, *changed: tuple[str, str], told: tuple[str, ...] = ()) -> Script:
+    text = _OF_SETTINGS
+    for old, new in (*_GIVEN[kind], *changed):
+        text = text.replace(old, new)
+    return Script(text, same=() if told else ("judged",), files={"settings.py": _SETTINGS[kind]}, told=told)
+
+
+SCRIPTS |= {f"a folder that {kind} has named after the clock as it was imported": _of_settings(kind) for kind in _SETTINGS}
+SCRIPTS["a folder that settings have named after the clock, which is looked into before"] = _of_settings(
+    "a class",
+    ("def main", 'def look(config):\n    return os.path.exists(config.folder + "parts/last.pt")\n\n\ndef main'),
+    ("    main(Settings)", "    print(look(Settings))\n    main(Settings)"),
+    told=("DDP506",),
+)

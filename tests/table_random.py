@@ -1188,3 +1188,33 @@ SCRIPTS["rows of a table that each of several trainings draws"] = Script(
     """,
     same=("drawn",),
 )
+
+SCRIPTS |= on_three(
+    {
+        "noise that a tensor is filled with, row by row, of a spread that is drawn for each": Script(
+            """
+            import numpy as np
+
+            torch.manual_seed(3)
+            np.random.seed(3)
+            net = nn.Sequential(nn.Linear(8, 12), nn.Tanh(), nn.Linear(12, 8))
+            optimizer = torch.optim.SGD(net.parameters(), lr=0.02)
+            criterion = nn.MSELoss(reduction="sum")
+            for epoch in range(3):
+                for rows, _ in DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6):
+                    noise = torch.zeros(rows.size())
+                    spreads = np.random.uniform(0, 1, size=noise.size(0))
+                    for i in range(noise.size(0)):
+                        noise[i] = torch.FloatTensor(noise[i].size()).normal_(mean=0, std=spreads[i])
+                    noisy = rows + noise
+                    loss = criterion(net(noisy), noise) / (2 * noisy.size(0))
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+                    restored = noisy - net(noisy)
+                    print("apart", "%.5f" % (restored - rows).square().max().item())
+            """,
+            same=("apart",),
+        ),
+    }
+)

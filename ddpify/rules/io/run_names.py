@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from ddpify.edits import InsertAfter, InsertBefore, Replace
 from ddpify.facts import disk
 from ddpify.facts.disk import Touch
-from ddpify.facts.model import NOTHING, Lit, Tup, Value
+from ddpify.facts.model import NOTHING, Class, Lit, Module, New, Tup, Value
 from ddpify.facts.runs import Run
 from ddpify.facts.tree import Tree, calls_in, inside, last_name, names_read, names_stored, outer_names, own_statements, walk
 from ddpify.records import dataclass, field
@@ -79,14 +79,15 @@ _WHY_OF_DEVICE = "all ranks read the file that rank 0 has named after its device
 
 @dataclass
 class Names:
-    """What makes names that all ranks must share: statements, loops that find them, defaults of options, numbers of devices in a path; and
-    paths made in another way."""
+    """What makes names that all ranks must share: statements, loops that find them, defaults of options, numbers of devices in a path;
+    attributes that hold one, each with the first statement that reads it; and paths made in another way."""
 
     statements: list[ast.Assign | ast.With] = field(default_factory=list)
     loops: dict[ast.stmt, list[str]] = field(default_factory=dict)
     unknown: list[ast.expr] = field(default_factory=list)
     defaults: list[ast.expr] = field(default_factory=list)
     of_devices: list[ast.expr] = field(default_factory=list)
+    held: dict[str, ast.stmt] = field(default_factory=dict)
 
 
 def common_names(context: Context) -> Names:
@@ -96,7 +97,9 @@ def common_names(context: Context) -> Names:
     for path in momentary_paths(context, touched):
         for source in sources(context, path):
             if source is None or not _everywhere(context, source):
-                out.unknown.append(path)
+                held = held_names(context, path)
+                out.held |= held or {}
+                out.unknown += [path] if held is None else []
             elif source not in out.statements and not prepared.holds(source):  # which ranks run in turn, each with a name of its own
                 out.statements.append(source)
     for statement in _searched(context):
@@ -108,6 +111,52 @@ def common_names(context: Context) -> Names:
             kept.append(default)
     _add_named_after_devices(context, touched, out)
     return out
+
+
+def held_names(context: Context, path: ast.expr) -> dict[str, ast.stmt] | None:
+    """The attributes that hold what is momentary in a path, as settings do since they were imported: each with the statement of the entry
+    that reads it first, but where ranks agree on it there already. None where something else is momentary."""
+    run, out, found = context.facts.after, dict[str, ast.stmt](), False
+    for read in _read_by(context, path):
+        made = [s for s in _assignments(context, read) if momentary(run, run.value(s.value)) and not context.broadcasts(s.value)]
+        if not momentary(run, run.value(read)) or made:
+            continue
+        first = _first_to_read(context, read) if isinstance(read, ast.Attribute) else None
+        if first is None:
+            return None
+        found, (name, statement) = True, first
+        if not (isinstance(statement, ast.Assign) and context.broadcasts(statement.value)):
+            out[name] = statement
+    return out if found else None
+
+
+def _first_to_read(context: Context, read: ast.Attribute) -> tuple[str, ast.stmt] | None:
+    """An attribute of one class, module or instance, as the statement names it that reads it first, in the function that calls all others
+    which do so; None where there is no such function."""
+    run, tree, holder = context.facts.after, context.tree, context.facts.after.value(read.value).objs
+    if len(holder) != 1 or not all(isinstance(o, (Class, Module)) or (isinstance(o, New) and o.cls is not None) for o in holder):
+        return None
+    reads = [n for n in tree.of(ast.Attribute) if n.attr == read.attr and run.value(n.value).objs & holder]
+    functions = dict.fromkeys(map(tree.function, reads))
+    for function in functions:
+        own = [n for n in reads if tree.function(n) is function]
+        body = function.body if isinstance(function, ast.FunctionDef) else []
+        first = next((s for s in body if any(n in own for n in walk(s))), None)
+        names = {context.source(n) for n in own if isinstance(n.value, ast.Name)}
+        if first is None or len(names) != 1 or not all(isinstance(n.value, ast.Name) for n in own):
+            continue
+        agreed = isinstance(first, ast.Assign) and context.broadcasts(first.value)
+        if (agreed or _everywhere(context, first)) and all(f is function or _is_run_after(context, f, first) for f in functions):
+            return names.pop(), first
+    return None
+
+
+def _is_run_after(context: Context, function: ast.AST, first: ast.stmt) -> bool:
+    """Whether a function runs only in calls that come after a statement of another function."""
+    tree, outer = context.tree, context.tree.function(first)
+    calls = context.facts.after.calls_to(function)
+    after = (any(n in tree.parent and tree.function(n) is outer and tree.after(n, first) for n in (*c.stack, c.node)) for c in calls)
+    return bool(calls) and all(after)
 
 
 def _add_named_after_devices(context: Context, touched: list[Touch], out: Names) -> None:
@@ -236,6 +285,9 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     for made, why in (*((d, _WHY) for d in names.defaults), *((p, _WHY_OF_DEVICE) for p in names.of_devices)):
         edit = Replace(made, f"{helper}({{0}})", (made,))
         yield Change(CODE, why, tree.shown, made, (edit,), needs=("same_on_all_ranks",))
+    for name, first in names.held.items():
+        lines = f"{name} = {helper}({name})"
+        yield Change(CODE, _WHY, tree.shown, first, (InsertBefore(first, lines),), needs=("same_on_all_ranks",))
     for loop, bound in names.loops.items():
         if not _everywhere(context, loop):
             yield context.manual(CODE, loop, "each rank would find another free name", f"{bound[0]} = {helper}({bound[0]})")

@@ -381,8 +381,9 @@ def _draws_alike(context: Context, call: Call) -> bool:
 
 
 def _roots(context: Context, node: ast.AST) -> set[str]:
-    """The libraries whose generators a call draws from."""
-    return {path.partition(".")[0] for call in context.facts.after.calls(node) for path in call.func.paths()}
+    """The libraries whose generators a call draws from: those of what it calls, or of what a method of a tensor gives."""
+    named = {path.partition(".")[0] for call in context.facts.after.calls(node) for path in call.func.paths()}
+    return named or set(context.facts.after.value(node).of_kind("random"))
 
 
 def _repeated(context: Context, node: ast.Call, apart: frozenset[ast.AST]) -> list[ast.stmt]:
