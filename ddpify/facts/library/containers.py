@@ -17,7 +17,7 @@ from ddpify.facts.library.row import Rule, Use
 from ddpify.facts.model import NOTHING, Lit, New, Obj, Tup, Value, join, just, origins_of
 from ddpify.facts.origins import Origin, only, without
 from ddpify.facts.tree import is_main_test
-from ddpify.placement.shape import ROWS, Base, Shape
+from ddpify.placement.shape import EXTREMES, ROWS, Base, Shape
 
 if TYPE_CHECKING:
     from ddpify.facts.interpret.state import Interpreter
@@ -175,7 +175,9 @@ def numbers(use: Use) -> Value:
     """`range(...)`: with what its ends depend on."""
     obj, ends = use.instance("range"), use.mixed
     if ends.scale is not None:
-        use.run.memory[obj, operands.ENDS] = Value(frozenset(), ends.origins, ends.scale)
+        (scale, *others) = {a.scale for a in use.args if a.scale is not None}
+        kept = scale if scale in EXTREMES and not others else ends.scale
+        use.run.memory[obj, operands.ENDS] = Value(frozenset(), ends.origins, kept)
     if len(use.args) == 2:
         use.run.memory[obj, tensors.START] = use.args[0]
     return Value(frozenset((obj,)), ends.origins)
