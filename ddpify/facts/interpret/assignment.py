@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
-from ddpify.facts import library, named, prefixes, tensor_entries, uniform
+from ddpify.facts import batch_source, library, named, prefixes, tensor_entries, uniform
 from ddpify.facts.interpret import views, written
 from ddpify.facts.interpret.branches import deciding
 from ddpify.facts.interpret.known_to_calls import depends, knows_batch
@@ -578,7 +578,8 @@ def _of_object(run: Interpreter, obj: Obj, value: Value, n: int, star: int | Non
     if isinstance(obj, New) and obj.path == library.GRAPHS:  # of samples that are several graphs: a batch of each
         return [Value(frozenset((obj,)), value.origins)] * n
     part = run.element(Value(frozenset((obj,)), value.origins, value.scale, value.shape))
-    if isinstance(obj, New) and not part.objs and part.shape is None:  # tensors are no objects
+    cut = part.scale == "sample" and all(isinstance(o, New) and o.path == batch_source.SLICE for o in part.batches())
+    if isinstance(obj, New) and not part.objs and part.shape is None and not cut:  # tensors are no objects
         return [Value(frozenset((run.objects.part(obj, str(i)),)), part.origins, part.scale, part.shape) for i in range(n)]
     return [part] * n
 
