@@ -766,7 +766,6 @@ SCRIPTS: dict[str, Script] = {
             rows, kinds = x[order[i : i + 6]], y[order[i : i + 6]]
 """
         + _STEP,
-        told=("DDP307",),
     ),
     "columns of one thing and rows of another": Script(
         """
