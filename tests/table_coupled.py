@@ -2052,3 +2052,46 @@ SCRIPTS["a state that takes as many steps as the longest of a rank's samples"] =
     """,
     told=("DDP402",),
 )
+SCRIPTS["rows of batches of two loaders that one method sorts, and puts back, each with all of its entries"] = Script(
+    """
+    from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+
+    class Tagger(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.lstm, self.out = nn.LSTM(1, 4, batch_first=True), nn.Linear(4, 2)
+
+        def loss(self, rows, kinds):
+            lengths = rows.gt(-0.9).sum(1)
+            lengths, order = lengths.sort(descending=True)
+            packed = pack_padded_sequence(rows.unsqueeze(2)[order, :], lengths=lengths, batch_first=True)
+            steps, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True)
+            _, back = order.sort()
+            return F.cross_entropy(self.out(steps[back, :].sum(1)), kinds)
+
+
+    def assess(net, loader):
+        with torch.no_grad():
+            losses, sizes = zip(*[(net.loss(rows, kinds), len(rows)) for rows, kinds in loader])
+            return (torch.stack(losses) * torch.tensor(sizes)).sum() / sum(sizes)
+
+
+    net = Tagger()
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    train_loader = DataLoader(TensorDataset(x, y), batch_size=6, shuffle=True)
+    valid_loader = DataLoader(TensorDataset(x[:30], y[:30]), batch_size=4)
+    best = 1e4
+    for epoch in range(2):
+        for rows, kinds in train_loader:
+            loss = net.loss(rows, kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+        error = assess(net, valid_loader).item()
+        if error < best:
+            best = error
+            print("best %.4f" % best)
+    """,
+    same=("best",),
+)

@@ -35,6 +35,7 @@ def item(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Va
         return graphs.last(base)
     if (of_graph := graphs.taken(base, index, node)) is not None:
         return of_graph
+    given = index
     if isinstance(node.slice, ast.Tuple):
         if not _chooses_rows(node.slice.elts):
             return _indexed(run, base, index, node, origins)
@@ -48,7 +49,7 @@ def item(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Va
         return some
     if isinstance(node.slice, ast.Slice) and _is_from_behind(run, node.slice) and (turned := orders.from_behind(base)) is not None:
         return turned
-    return _indexed(run, base, index, node, origins)
+    return _indexed(run, base, given, node, origins)
 
 
 def _some_of_several(run: Interpreter, base: Value, part: ast.Slice) -> Value | None:
