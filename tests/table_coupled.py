@@ -1986,10 +1986,22 @@ def _shrinking(*changes: tuple[str, str]) -> str:
 
 
 _COUNT = "sum([l > t for l in lengths])"
+_BEGUN = "h = c = self.begin(seen.mean(1))"
 _RETURN = "return said, texts, lengths, looked, "
 SCRIPTS |= on_three(
     {
         "a decoder of fewer and fewer rows, sorted by their lengths": Script(_SHRINKING),
+        "the same, from a state of zeros": Script(_shrinking((_BEGUN, "h, c = torch.zeros(len(seen), 6), torch.zeros(len(seen), 6)"))),
+        "the same, in an order of something else before": Script(
+            _shrinking(
+                (
+                    "        lengths, order",
+                    "        other = texts[:, 0].argsort()\n"
+                    "        seen, texts, lengths = seen[other], texts[other], lengths[other]\n"
+                    "        lengths, order",
+                )
+            )
+        ),
         "the same, counted by a tensor of the lengths": Script(
             _shrinking(
                 ("(lengths - 1).tolist()", "lengths - 1"), (_COUNT, "(lengths > t).sum().item()"), ("max(lengths)", "int(lengths.max())")
@@ -2007,6 +2019,15 @@ SCRIPTS |= {
         "the shortest first": (("descending=True", "descending=False"), ("batch_first=True)", "batch_first=True, enforce_sorted=False)")),
         "as many as are shorter": (("l > t", "l < t + 9"),),
         "which are not sorted": (("seen, texts = seen[order], texts[order]", "texts = texts[order]"),),
+        "from a state that is filled before they are sorted": (
+            (
+                "        lengths, order",
+                "        h, c = torch.zeros(len(seen), 6), torch.zeros(len(seen), 6)\n"
+                "        h[:, :2] = seen.mean(1)\n"
+                "        lengths, order",
+            ),
+            (_BEGUN, "pass"),
+        ),
         "and one more": ((_COUNT, f"{_COUNT} + 1"),),
         "and half of them": ((_COUNT, f"max({_COUNT} // 2, 1)"),),
         "by other numbers than they are sorted by": (("l > t for l in lengths", "l > t for l in texts[:, 0].tolist()"),),

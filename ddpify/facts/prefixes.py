@@ -61,16 +61,16 @@ def _now(run: Interpreter, node: ast.expr) -> Value:
     return run.lookup(node.id) if isinstance(node, ast.Name) else run.trace.values.get(node, NOTHING)
 
 
-def first_of(run: Interpreter, base: Value, entry: ast.expr, written: bool = False) -> frozenset[object]:
+def first_of(run: Interpreter, base: Value, entry: ast.expr) -> frozenset[object]:
     """The sort in whose order an entry of an index takes the first rows of `base`, as many as pass a test; none of anything else."""
     if not isinstance(entry, ast.Slice) or entry.lower is not None or entry.step is not None or entry.upper is None:
         return frozenset()
     end = _now(run, entry.upper)
     sorts = end.of_kind("ordered")
-    if end.scale != "sum" or end.shape is None or end.shape.falling != LENGTH or len(sorts) != 1 or base.scale not in ROWS or base.objs:
+    if end.scale != "sum" or end.shape is None or end.shape.falling != LENGTH or not sorts or base.scale not in ROWS or base.objs:
         return frozenset()
     own = base.of_kind("ordered")
-    in_order = own == sorts or (written and not own and bool(base.of_kind("blank")))
+    in_order = own == sorts or (not own and bool(base.of_kind(BLANK)))
     some = base.scale == "sample" or base.of_kind(FIRST) == sorts
     return sorts if in_order and some and end.batches() <= base.batches() else frozenset()
 
@@ -103,7 +103,8 @@ def rows(found: Value, sorts: frozenset[object]) -> Value:
     """The first rows in an order, as an index has found them."""
     if not sorts or found.scale != "chosen":
         return found
-    return Value(found.objs, found.origins | {Origin(FIRST, of) for of in sorts}, "chosen", found.shape)
+    marks = {Origin(kind, of) for of in sorts for kind in (FIRST, "ordered")}
+    return Value(found.objs, without(found.origins, BLANK) | marks, "chosen", found.shape)
 
 
 def counted(values: Value) -> Shape | None:
