@@ -477,22 +477,6 @@ def _drawn_one_by_one(run: Run, node: ast.ListComp) -> BatchSource | None:
     return None
 
 
-def drawn_at_steps(run: Run, found: Mapping[ast.AST, BatchSource]) -> set[ast.AST]:
-    """What is drawn at each step, other than a batch, its noise, or the order of an epoch."""
-    out: set[ast.AST] = set()
-    training = {loop for c in run.trace.calls if c.method == "backward" for loop in _around(c)}
-    for call in run.trace.calls:
-        paths = {
-            p for p in call.func.paths() if p.startswith(("torch.rand", "torch.multinomial", "torch.bernoulli", "numpy.random.", "random."))
-        }
-        paths = {p for p in paths if not p.endswith(library.NO_DRAWS) and call.keywords.keys().isdisjoint(library.GENERATORS)}
-        known = call.node in found or bool(paths & (ORDERS | library.SHUFFLES)) or any(a.batches() for a in call.args)
-        loops = _around(call)
-        if paths and not known and (training & set(loops) or any(map(_yields, loops))):
-            out.add(call.node)
-    return out
-
-
 def is_other_draw(run: Run, node: ast.AST, found: Mapping[ast.AST, BatchSource]) -> bool:
     """Whether a node draws several numbers at a step, and is none of the draws known."""
     if not isinstance(node, ast.Call) or node in found or not run.value(node.func).paths() & set(_SIZES) or not _looped(run, node):
