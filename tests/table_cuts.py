@@ -2431,3 +2431,20 @@ SCRIPTS |= on_three(
 SCRIPTS["samples drawn for each epoch, and at each step numbers for all of them"] = Script(
     _paired(("loss = net(u, g, b)", "loss = net(u, g, b) * torch.rand(len(users)).mean()")), told=("DDP307",)
 )
+SCRIPTS |= {
+    f"an order that is drawn by a key, {title}": Script(
+        "    import random\n"
+        + _NET
+        + f"""
+    for epoch in range(3):
+        {lines}
+        for i in range(0, 36, 6):
+            rows, kinds = x[order[i : i + 6]], y[order[i : i + 6]]
+"""
+        + _STEP
+    )
+    for title, lines in {
+        "of a list that is made": "order = torch.tensor(sorted(range(44), key=lambda i: random.random()))",
+        "of a list that stays": "numbers = list(range(44)); numbers.sort(key=lambda i: random.random()); order = torch.tensor(numbers)",
+    }.items()
+}

@@ -197,7 +197,16 @@ def in_order(use: Use) -> Value:
     if operands.is_places(use.run, rows):
         return orders.numbered(use.run, use.node, passed_on(use, "list"))
     found = orders.sorted_rows(use.run, use.node, rows) if rows.scale in ROWS and not rows.objs else None
-    return passed_on(use, "list") if found is None else found
+    made = passed_on(use, "list") if found is None else found
+    return Value(made.objs, made.origins | _of_keys(use, rows), made.scale, made.shape)
+
+
+def _of_keys(use: Use, values: Value) -> frozenset[Origin]:
+    """The draws by which values are sorted: `sorted(rows, key=lambda row: random.random())`."""
+    key = use.keywords.get("key", NOTHING)
+    if not key.functions():
+        return frozenset()
+    return only(use.run.invoke(use.event, key, [use.run.element(values)], {}).origins, "random", "drawn")
 
 
 def some(use: Use) -> Value:
@@ -372,6 +381,8 @@ def _moved(use: Use) -> Value:
     """`values.sort()`, `values.reverse()`: the same elements in another order, which of rows of a batch nobody knows."""
     use.run.memory[use.of, operands.MOVED] = NOTHING
     orders.lost(use.run, use.event.node.func, use.event.now)
+    if draws := _of_keys(use, just(use.of)):
+        use.run.set_attribute(use.of, "[]", Value(frozenset(), draws), False)
     return _unknown(use)
 
 
