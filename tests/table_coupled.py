@@ -1,6 +1,6 @@
 """Scripts in which the samples of a batch meet, or only seem to: by the shapes of a loss's operands, or inside a model's forward."""
 
-from scripts import Script
+from scripts import Script, on_three
 
 from ddpify import Options
 
@@ -1931,3 +1931,188 @@ SCRIPTS |= {
         "torch.concat([rows.view(-1, 1, 8)[..., :1], (rows @ self.weight).reshape(-1, 1, 2)], 2).sum(1)",
     )
 }
+_SHRINKING = """\
+from torch.nn.utils.rnn import pack_padded_sequence
+
+
+class Says(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words, self.step, self.out = nn.Embedding(9, 4), nn.LSTMCell(4 + 2, 6), nn.Linear(6, 9)
+        self.begin, self.look = nn.Linear(2, 6), nn.Linear(6, 4)
+
+    def forward(self, seen, texts, lengths):
+        lengths, order = lengths.squeeze(1).sort(dim=0, descending=True)
+        seen, texts = seen[order], texts[order]
+        words = self.words(texts)
+        h = c = self.begin(seen.mean(1))
+        lengths = (lengths - 1).tolist()
+        said = torch.zeros(len(seen), max(lengths), 9)
+        looked = torch.zeros(len(seen), max(lengths), seen.size(1))
+        for t in range(max(lengths)):
+            n = sum([l > t for l in lengths])
+            near = self.look(h[:n]).softmax(1)
+            found = (seen[:n] * near.unsqueeze(2)).sum(1)
+            h, c = self.step(torch.cat([words[:n, t, :], found], dim=1), (h[:n], c[:n]))
+            said[:n, t, :] = self.out(h)
+            looked[:n, t, :] = near
+        return said, texts, lengths, looked, 0.0
+
+
+net = Says()
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+sizes = (torch.arange(len(x)) * 5 % 7 + 2).unsqueeze(1)
+texts = torch.arange(len(x) * 8).view(-1, 8) * 7 % 8 + 1
+for epoch in range(2):
+    for rows, text, size in DataLoader(TensorDataset(x, texts, sizes), batch_size=6, shuffle=True):
+        said, text, lengths, looked, more = net(rows.view(-1, 4, 2), text, size)
+        said = pack_padded_sequence(said, lengths, batch_first=True).data
+        wanted = pack_padded_sequence(text[:, 1:], lengths, batch_first=True).data
+        loss = F.cross_entropy(said, wanted)
+        loss += 0.5 * ((1.0 - looked.sum(dim=1)) ** 2).mean() + more
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+"""
+
+
+def _shrinking(*changes: tuple[str, str]) -> str:
+    """The script with some of its text written in another way."""
+    text = _SHRINKING
+    for before, after in changes:
+        assert before in text
+        text = text.replace(before, after)
+    return text
+
+
+_COUNT = "sum([l > t for l in lengths])"
+_BEGUN = "h = c = self.begin(seen.mean(1))"
+_RETURN = "return said, texts, lengths, looked, "
+SCRIPTS |= on_three(
+    {
+        "a decoder of fewer and fewer rows, sorted by their lengths": Script(_SHRINKING),
+        "the same, from a state of zeros": Script(_shrinking((_BEGUN, "h, c = torch.zeros(len(seen), 6), torch.zeros(len(seen), 6)"))),
+        "the same, in an order of something else before": Script(
+            _shrinking(
+                (
+                    "        lengths, order",
+                    "        other = texts[:, 0].argsort()\n"
+                    "        seen, texts, lengths = seen[other], texts[other], lengths[other]\n"
+                    "        lengths, order",
+                )
+            )
+        ),
+        "the same, counted by a tensor of the lengths": Script(
+            _shrinking(
+                ("(lengths - 1).tolist()", "lengths - 1"), (_COUNT, "(lengths > t).sum().item()"), ("max(lengths)", "int(lengths.max())")
+            )
+        ),
+        "the same, counted by a generator, with as many steps for all": Script(
+            _shrinking((_COUNT, "sum(t < l for l in lengths)"), ("zeros(len(seen), max(lengths)", "zeros(len(seen), 8"))
+        ),
+    },
+    rows=42,
+)
+SCRIPTS |= {
+    f"a decoder of fewer and fewer rows, {title}": Script(_shrinking(*changes), told=("DDP402",))
+    for title, changes in {
+        "the shortest first": (("descending=True", "descending=False"), ("batch_first=True)", "batch_first=True, enforce_sorted=False)")),
+        "as many as are shorter": (("l > t", "l < t + 9"),),
+        "which are not sorted": (("seen, texts = seen[order], texts[order]", "texts = texts[order]"),),
+        "from a state that is filled before they are sorted": (
+            (
+                "        lengths, order",
+                "        h, c = torch.zeros(len(seen), 6), torch.zeros(len(seen), 6)\n"
+                "        h[:, :2] = seen.mean(1)\n"
+                "        lengths, order",
+            ),
+            (_BEGUN, "pass"),
+        ),
+        "and one more": ((_COUNT, f"{_COUNT} + 1"),),
+        "and half of them": ((_COUNT, f"max({_COUNT} // 2, 1)"),),
+        "by other numbers than they are sorted by": (("l > t for l in lengths", "l > t for l in texts[:, 0].tolist()"),),
+        "by what their lengths are turned into": (("l > t for l in lengths", "l > t for l in (9 - q for q in lengths)"),),
+        "with an average over all steps": (("looked.sum(dim=1)", "looked.mean(dim=1)"),),
+        "with a total over padding that is not 0": (("looked.sum(dim=1)", "looked.exp().sum(dim=1)"),),
+        "with all steps written": (("looked[:n, t, :] = near", "looked[:n, :, 0] += near[:, :1]"),),
+        "with a row moved": (("said[:n, t, :] = self.out(h)", "said[1:n, t, :] = self.out(h)[:-1]"),),
+        "with a term of the last step": ((f"{_RETURN}0.0", f"{_RETURN}(h**2).mean()"),),
+        "with a total of the last step": (
+            ("            looked[:n", "            last = near.sum() / len(seen)\n            looked[:n"),
+            (f"{_RETURN}0.0", f"{_RETURN}last"),
+        ),
+        "with a term that each step makes smaller": (
+            ("            looked[:n", "            seen = seen * 0.9\n            looked[:n"),
+            (f"{_RETURN}0.0", f"{_RETURN}seen.mean() * self.begin.bias.sum()"),
+        ),
+    }.items()
+}
+SCRIPTS["a state that takes as many steps as the longest of a rank's samples"] = Script(
+    """
+    class Reader(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.step, self.out = nn.GRUCell(8, 6), nn.Linear(6, 2)
+
+        def forward(self, rows, lengths):
+            h = torch.zeros(len(rows), 6)
+            for _ in range(max(lengths.tolist())):
+                h = self.step(rows, h)
+            return self.out(h)
+
+
+    net = Reader()
+    sgd = torch.optim.SGD(net.parameters(), lr=0.5)
+    lengths = torch.arange(44) * 5 % 8 + 1
+    for epoch in range(2):
+        for rows, size, kinds in DataLoader(TensorDataset(x, lengths, y), batch_size=4, shuffle=True):
+            loss = F.cross_entropy(net(rows, size), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+    """,
+    told=("DDP402",),
+)
+SCRIPTS["rows of batches of two loaders that one method sorts, and puts back, each with all of its entries"] = Script(
+    """
+    from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+
+    class Tagger(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.lstm, self.out = nn.LSTM(1, 4, batch_first=True), nn.Linear(4, 2)
+
+        def loss(self, rows, kinds):
+            lengths = rows.gt(-0.9).sum(1)
+            lengths, order = lengths.sort(descending=True)
+            packed = pack_padded_sequence(rows.unsqueeze(2)[order, :], lengths=lengths, batch_first=True)
+            steps, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True)
+            _, back = order.sort()
+            return F.cross_entropy(self.out(steps[back, :].sum(1)), kinds)
+
+
+    def assess(net, loader):
+        with torch.no_grad():
+            losses, sizes = zip(*[(net.loss(rows, kinds), len(rows)) for rows, kinds in loader])
+            return (torch.stack(losses) * torch.tensor(sizes)).sum() / sum(sizes)
+
+
+    net = Tagger()
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    train_loader = DataLoader(TensorDataset(x, y), batch_size=6, shuffle=True)
+    valid_loader = DataLoader(TensorDataset(x[:30], y[:30]), batch_size=4)
+    best = 1e4
+    for epoch in range(2):
+        for rows, kinds in train_loader:
+            loss = net.loss(rows, kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+        error = assess(net, valid_loader).item()
+        if error < best:
+            best = error
+            print("best %.4f" % best)
+    """,
+    same=("best",),
+)

@@ -766,7 +766,6 @@ SCRIPTS: dict[str, Script] = {
             rows, kinds = x[order[i : i + 6]], y[order[i : i + 6]]
 """
         + _STEP,
-        told=("DDP307",),
     ),
     "columns of one thing and rows of another": Script(
         """
@@ -2326,5 +2325,126 @@ SCRIPTS |= {
             "drawn = np.random.choice(len(data), 8)",
             "rows, labels = torch.Tensor(data[drawn, :, :]), torch.Tensor(wanted[drawn, :, :])",
         ),
+    }.items()
+}
+_PAIRED = """
+    import random
+
+    import numpy as np
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.users, self.items = nn.Embedding(7, 4), nn.Embedding(9, 4)
+
+        def forward(self, users, good, bad):
+            u = self.among(users)
+            return F.softplus((u * self.items(bad)).sum(1) - (u * self.items(good)).sum(1)).mean()
+
+        def among(self, users):
+            return self.users(users)
+
+
+    liked = [[1, 2, 5], [3, 4], [0, 8], [7], [6, 1], [2, 3, 4, 5], [0, 1]]
+
+
+    def draw():
+        drawn = []
+        for user in np.random.randint(0, 7, 42):
+            good = liked[user][np.random.randint(0, len(liked[user]))]
+            while True:
+                bad = np.random.randint(0, 9)
+                if bad not in liked[user]:
+                    break
+            drawn.append([user, good, bad])
+        return np.array(drawn)
+
+
+    def minibatch(*tensors, batch_size=6):
+        for i in range(0, len(tensors[0]), batch_size):
+            yield tuple(t[i : i + batch_size] for t in tensors)
+
+
+    def shuffle(*arrays):
+        order = np.arange(len(arrays[0]))
+        np.random.shuffle(order)
+        return tuple(a[order] for a in arrays)
+
+
+    np.random.seed(0)
+    torch.manual_seed(0)
+    net = Net()
+    adam = torch.optim.Adam(net.parameters(), lr=0.01)
+    for epoch in range(2):
+        drawn = draw()
+        users = torch.Tensor(drawn[:, 0]).long()
+        good = torch.Tensor(drawn[:, 1]).long()
+        bad = torch.Tensor(drawn[:, 2]).long()
+        users, good, bad = shuffle(users, good, bad)
+        for u, g, b in minibatch(users, good, bad, batch_size=6):
+            loss = net(u, g, b)
+            adam.zero_grad()
+            loss.backward()
+            adam.step()
+    """
+_OF_EDGES = """        def among(self, users):
+            edges, weights = graph.indices().t(), graph.values()
+            some = (torch.rand(len(weights)) + 1.0).int().bool()
+            kept = torch.sparse_coo_tensor(edges[some].t(), weights[some], graph.size())
+            return torch.sparse.mm(kept, self.users.weight)[users]
+
+
+    graph = torch.eye(7).roll(1, 0).to_sparse()
+"""
+
+
+def _paired(*changes: tuple[str, str]) -> str:
+    """The script with some of its text written in another way."""
+    text = _PAIRED
+    for before, after in changes:
+        assert before in text
+        text = text.replace(before, after)
+    return text
+
+
+SCRIPTS |= on_three(
+    {
+        "samples drawn one by one for each epoch, shuffled and cut": Script(_PAIRED),
+        "samples drawn one by one for each epoch, and cut as they are": Script(
+            _paired(("        users, good, bad = shuffle(users, good, bad)\n", ""))
+        ),
+        "samples drawn for each epoch, with a penalty of each batch of them": Script(
+            _paired(
+                (
+                    "loss = net(u, g, b)",
+                    "of_all = net.users(u).norm(2).pow(2) + net.items(g).norm(2).pow(2)\n"
+                    "            loss = net(u, g, b) + 0.05 * of_all / float(len(u))",
+                )
+            )
+        ),
+        "samples drawn for each epoch, and numbers for the edges of a graph": Script(
+            _paired(("        def among(self, users):\n            return self.users(users)\n", _OF_EDGES))
+        ),
+    }
+)
+SCRIPTS["samples drawn for each epoch, and at each step numbers for all of them"] = Script(
+    _paired(("loss = net(u, g, b)", "loss = net(u, g, b) * torch.rand(len(users)).mean()")), told=("DDP307",)
+)
+SCRIPTS |= {
+    f"an order that is drawn by a key, {title}": Script(
+        "    import random\n"
+        + _NET
+        + f"""
+    for epoch in range(3):
+        {lines}
+        for i in range(0, 36, 6):
+            rows, kinds = x[order[i : i + 6]], y[order[i : i + 6]]
+"""
+        + _STEP
+    )
+    for title, lines in {
+        "of a list that is made": "order = torch.tensor(sorted(range(44), key=lambda i: random.random()))",
+        "of a list that stays": "numbers = list(range(44)); numbers.sort(key=lambda i: random.random()); order = torch.tensor(numbers)",
     }.items()
 }

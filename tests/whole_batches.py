@@ -158,7 +158,6 @@ WHOLE = frozenset(
         "points put into a list one by one, beside noise for all of them",
         "points that a generator draws one by one, beside noise for all of them",
         "a table of pandas",
-        "an order that is sorted from draws",
         "batches that are padded",
         "parts of a batch one after another",
         "windows of tokens, and the same one later",

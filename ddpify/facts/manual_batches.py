@@ -467,8 +467,7 @@ def _size(node: ast.Call, at: int | None) -> ast.expr | None:
 def measures(size: ast.expr) -> bool:
     """Whether a number is the length of something: of the data, or of a batch."""
     return any(
-        (isinstance(n, ast.Attribute) and n.attr == "shape")
-        or (isinstance(n, ast.Call) and last_name(n.func) in ("len", "size", "numel"))
+        (isinstance(n, ast.Attribute) and n.attr == "shape") or (isinstance(n, ast.Call) and last_name(n.func) in ("len", "size", "numel"))
         for n in walk(size)
     )
 
@@ -483,28 +482,22 @@ def _drawn_one_by_one(run: Run, node: ast.ListComp) -> BatchSource | None:
     return None
 
 
-def drawn_at_steps(run: Run, found: Mapping[ast.AST, BatchSource]) -> set[ast.AST]:
-    """What is drawn at each step, other than a batch, its noise, or the order of an epoch."""
-    out: set[ast.AST] = set()
-    training = {loop for c in run.trace.calls if c.method == "backward" for loop in _around(c)}
-    for call in run.trace.calls:
-        paths = {
-            p for p in call.func.paths() if p.startswith(("torch.rand", "torch.multinomial", "torch.bernoulli", "numpy.random.", "random."))
-        }
-        paths = {p for p in paths if not p.endswith(library.NO_DRAWS) and call.keywords.keys().isdisjoint(library.GENERATORS)}
-        known = call.node in found or bool(paths & (ORDERS | library.SHUFFLES)) or any(a.batches() for a in call.args)
-        loops = _around(call)
-        if paths and not known and (training & set(loops) or any(map(_yields, loops))):
-            out.add(call.node)
-    return out
-
-
 def is_other_draw(run: Run, node: ast.AST, found: Mapping[ast.AST, BatchSource]) -> bool:
     """Whether a node draws several numbers at a step, and is none of the draws known."""
     if not isinstance(node, ast.Call) or node in found or not run.value(node.func).paths() & set(_SIZES) or not _looped(run, node):
         return False
     given = arguments(node)
-    return bool(given) and not any(run.value(g).batches() or run.value(g).scale for g in given)
+    if not given or any(run.value(g).batches() or run.value(g).scale for g in given):
+        return False
+    return not (
+        all(measures(g) and not run.value(g).of_kind("unknown") for g in given) and all(_in_module(run, c) for c in run.calls(node))
+    )
+
+
+def _in_module(run: Run, call: Call) -> bool:
+    """Whether a network makes a call: as many numbers as something has that is none of a batch are for its own parts, a graph's edges."""
+    owners = (getattr(o, "owner", None) or o for above in call.stack for c in run.calls(above) for o in run.unwrap(c.func))
+    return any(isinstance(o, New) and run.interpreter.is_module(o) for o in owners)
 
 
 def _looped(run: Run, node: ast.AST) -> bool:

@@ -226,6 +226,7 @@ class Value:
         scale = self.scale if self.scale == other.scale else _either_scale(self.scale, other.scale)
         origins = union(self.origins, other.origins)
         shape = self.shape if self.shape is other.shape or self.shape == other.shape else _either(self, other)
+        scale = "chosen" if scale == "other" and (_are_some(self, other) or _are_some(other, self)) else scale
         if scale in ROWS and (_elsewhere(self, other) or _of_all_ranks(self) or _of_all_ranks(other)):
             scale = "other"
         if scale == self.scale and shape is self.shape and origins is self.origins and other.objs <= self.objs:
@@ -239,7 +240,7 @@ class Value:
         """What a tensor is once a view of it, or what it is a view of, has been changed in place."""
         alike = by.scale is None or by.scale == self.scale or (by.scale in ROWS and self.scale in ROWS)
         alike = alike or (self.scale is None and by.scale not in ROWS)
-        shape = self.shape and self.shape._replace(uniform=False)  # entries of a constant may differ from here on
+        shape = self.shape and self.shape._replace(uniform=False, falling="")  # entries of a constant may differ from here on
         return Value(self.objs, union(self.origins, by.origins), self.scale if alike else "other", shape)
 
     def of_kind(self, kind: str) -> frozenset[Any]:
@@ -296,6 +297,11 @@ def _either_scale(one: Scale | None, other: Scale | None) -> Scale | None:
     return one if other is None else other if one is None else "other"
 
 
+def _are_some(rows: Value, first: Value) -> bool:
+    """Whether there are rows of all samples, or of the first of them in an order of their own numbers, as a loop leaves fewer and fewer."""
+    return rows.scale == "sample" and first.scale == "chosen" and bool(first.of_kind("prefix"))
+
+
 def _either(one: Value, other: Value) -> Shape | None:
     """The dimensions of one of two tensors."""
     if one.shape is None or other.shape is None:
@@ -313,6 +319,7 @@ def _either(one: Value, other: Value) -> Shape | None:
             single=False,
             front=False,
             second=False,
+            falling="",
             uniform=one.shape.uniform and other.shape.uniform,
             sizes=(),
         )

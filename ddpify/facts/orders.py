@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ddpify.facts.model import NOTHING, Lit, New, Value
 from ddpify.facts.origins import Origin, without
-from ddpify.placement.shape import ROWS, Base, Shape
+from ddpify.placement.shape import NUMBERED, ROWS, Base, Shape
 from ddpify.records import replace
 
 if TYPE_CHECKING:
@@ -28,7 +28,10 @@ _SAME_NUMBERS = frozenset(
 def by_order(run: Interpreter, name: str, node: ast.AST, args: Sequence[Value], keywords: Mapping[str, Value]) -> Value | None:
     """What sorts the samples of a batch gives, or what puts rows into its order; None of any other function."""
     if name in _SORTS and args:
-        return _sorted(run, node, args[0], keywords.get("dim", keywords.get("axis", args[1] if len(args) > 1 else NOTHING)), name == "sort")
+        dim = keywords.get("dim", keywords.get("axis", args[1] if len(args) > 1 else NOTHING))
+        found = _sorted(run, node, args[0], dim, name == "sort")
+        down = keywords.get("descending", args[2] if len(args) > 2 else NOTHING)
+        return _from_the_largest(found, down) if name == "sort" else found
     if name in ("flip", "flipud") and args:
         return from_behind(args[0])
     if name == "index_select" and len(args) > 2:
@@ -52,13 +55,21 @@ def _sorted(run: Interpreter, node: ast.AST, x: Value, dim: Value, several: bool
     return Value(frozenset(), origins | marks, "sample", shape.resized()._replace(several=several))
 
 
+def _from_the_largest(found: Value | None, down: Value) -> Value | None:
+    """Numbers of the samples that were sorted, where the largest comes first."""
+    if found is None or found.shape is None or not down.objs or not all(isinstance(o, Lit) and o.value is True for o in down.objs):
+        return found
+    return replace(found, shape=found.shape._replace(falling=NUMBERED))
+
+
 def from_behind(order: Value) -> Value | None:
     """An order of the samples, the last of them first: `order[::-1]`; None of anything else."""
     sorts = order.of_kind("order")
     if order.scale != "sample" or order.objs or not sorts or order.shape is None or order.shape.ndim not in (None, 1):
         return None
     marks = {Origin("order", ("from behind", sort)) for sort in sorts}
-    return replace(order, origins=without(order.origins, "order", "restores") | marks)
+    shape = order.shape._replace(falling="")
+    return replace(order, origins=without(order.origins, "order", "restores") | marks, shape=shape)
 
 
 def sorted_rows(run: Interpreter, node: ast.AST, rows: Value) -> Value:
@@ -88,10 +99,11 @@ def put_in_order(rows: Value, index: Value) -> Value | None:
     listed = all(isinstance(o, New) and o.path == "list" for o in index.objs)
     if rows.scale != "sample" or rows.objs or not listed or not (order or back):
         return None
+    shape = rows.shape and rows.shape._replace(falling="")
     origins = rows.origins | without(index.origins, "order", "restores", "ordered") | {Origin("ordered", sort) for sort in order}
     if not back <= rows.of_kind("ordered"):
         return Value(frozenset(), origins, "other")
-    return Value(frozenset(), origins - {Origin("ordered", sort) for sort in back}, "sample", rows.shape)
+    return Value(frozenset(), origins - {Origin("ordered", sort) for sort in back}, "sample", shape)
 
 
 def kept(name: str, origins: frozenset[Origin]) -> frozenset[Origin]:

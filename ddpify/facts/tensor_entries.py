@@ -6,14 +6,14 @@ import ast
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ddpify.facts import graphs, orders, uniform, written_samples
+from ddpify.facts import graphs, orders, prefixes, uniform, written_samples
 from ddpify.facts.interpret.literals import literal
 from ddpify.facts.model import NOTHING, Lit, New, Tup, Value, join, just
 from ddpify.facts.operands import argument
 from ddpify.facts.origins import Origin, without
 from ddpify.facts.tensors import length, settings, value_of
 from ddpify.placement import rows
-from ddpify.placement.shape import NUMBERS, PLACES, ROWS, UNKNOWN, Argument, Base, Result, Shape
+from ddpify.placement.shape import LENGTH, NUMBERS, PLACES, ROWS, UNKNOWN, Argument, Base, Result, Shape
 
 if TYPE_CHECKING:
     from ddpify.facts.interpret.state import Interpreter
@@ -35,6 +35,7 @@ def item(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Va
         return graphs.last(base)
     if (of_graph := graphs.taken(base, index, node)) is not None:
         return of_graph
+    given = index
     if isinstance(node.slice, ast.Tuple):
         if not _chooses_rows(node.slice.elts):
             return _indexed(run, base, index, node, origins)
@@ -48,7 +49,7 @@ def item(run: Interpreter, base: Value, index: Value, node: ast.Subscript) -> Va
         return some
     if isinstance(node.slice, ast.Slice) and _is_from_behind(run, node.slice) and (turned := orders.from_behind(base)) is not None:
         return turned
-    return _indexed(run, base, index, node, origins)
+    return _indexed(run, base, given, node, origins)
 
 
 def _some_of_several(run: Interpreter, base: Value, part: ast.Slice) -> Value | None:
@@ -115,9 +116,10 @@ def _entry(run: Interpreter, base: Value, index: Value, node: ast.Subscript, ori
     beside = bool(index.objs) and bool(index.of_kind(PLACES))  # a list of numbers of this rank's samples
     by_length = _is_drawn(base, index) and bool(index.of_kind("batch"))  # a rank draws among its own rows
     if (by_length or (index.of_kind("index") and not beside)) and not base.of_kind("forward") and not other_sample and of_samples:
-        return Value(frozenset(), origins, base.scale, base.shape)
+        return Value(frozenset(), origins, base.scale, base.shape and base.shape._replace(falling=""))
     if unknown and index.of_kind("batch") and not index.objs and not other_sample:
-        return Value(frozenset(), origins | {Origin("reordered", node)}, base.scale, base.shape)
+        shape = base.shape and base.shape._replace(falling="")
+        return Value(frozenset(), origins | {Origin("reordered", node)}, base.scale, shape)
     return None
 
 
@@ -129,7 +131,9 @@ def part_of_several(run: Interpreter, value: Value, key: object, unpacked: bool 
     if shape is None:
         return Value(frozenset(), value.origins, value.scale, Shape(Base((value, key)), several=None))
     if shape.several:
-        return Value(frozenset(), value.origins, value.scale, shape._replace(several=False, places=shape.places and key == 0))
+        first = key == 0  # of what `mask.nonzero()` gives, and of what a sort does
+        kept = shape._replace(several=False, places=shape.places and first, falling=shape.falling if first else "")
+        return Value(frozenset(), value.origins, value.scale, kept)
     if shape.several is None and (unpacked or not run.claims.is_tensor(shape.base)):
         if not unpacked:
             run.claims.note("taken", shape.base)
@@ -169,19 +173,24 @@ def _indexed(run: Interpreter, base: Value, index: Value, node: ast.Subscript, o
     whole = axis < len(values) and all(o.literal == slice(None) for i, o in enumerate(operands) if i != axis)
     if whole and (ordered := orders.put_in_order(base, values[axis] or run.trace.values.get(entries[axis], NOTHING))) is not None:
         return ordered
-    own = base.scale in ROWS and isinstance(node.slice, ast.Tuple) and any(run.own_length(e) for e in entries)
+    if sorts := prefixes.first_of(run, base, entries[0]):
+        operands[0], origins = Argument("sum", Shape(falling=LENGTH), slice(None)), base.origins
+    others = entries[bool(sorts) :]
+    own = base.scale in ROWS and isinstance(node.slice, ast.Tuple) and any(run.own_length(e) for e in others)
     x = _with_rows_alike(base, argument(run, base))
     first = x.scale == "chosen" and [o.literal for o in operands] == [slice(None), 0]  # of what `mask.nonzero()` gives
     places = x.literal == PLACES and (first or all(o.literal is None or o.literal == slice(None) for o in operands))
     if x.scale is None and x.shape is not None and x.shape.uniform and any(o.literal == PLACES or o.scale == "count" for o in operands):
         origins = origins.union(uniform.relied_on(base))
-    origins = without(origins, "order", "restores", *(["joined"] if operands[:1] == [_BLOCK] and axis == 0 else ()))
+    chosen = [prefixes.FIRST] if any(o.scale is not None or o.is_tensor for o in operands) else []
+    joined = ["joined"] if operands[:1] == [_BLOCK] and axis == 0 else []
+    origins = without(origins, "order", "restores", *chosen, *joined)
     found = rows.index(x, operands)
     if found == Result() and any(o.literal is UNKNOWN and o.shape is not None and o.shape.ndim == 1 for o in operands[:1]):
         found = Result(None, Shape(node))  # rows, of nobody knows how many dimensions, that a list of numbers picks
     if base.scale in ROWS and axis < len(operands) and type(operands[axis].literal) is int:
         origins |= {Origin("single", node)}
-    value = uniform.taken(base, value_of(run, found, node, origins, places), operands[:1] == [_BLOCK])
+    value = uniform.taken(base, prefixes.rows(value_of(run, found, node, origins, places), sorts), operands[:1] == [_BLOCK])
     return Value(value.objs, value.origins | {Origin("reordered", node)}, value.scale, value.shape) if own else uniform.part(value, node)
 
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ddpify.facts import graphs, orders, uniform
+from ddpify.facts import graphs, orders, prefixes, uniform
 from ddpify.facts.model import NOTHING, Lit, New, Obj, Tup, Value, join
 from ddpify.facts.operands import argument, drawn_inside, entries, given, is_open
 from ddpify.facts.origins import Origin, of_kind, only, ungraded, without
@@ -221,7 +221,9 @@ def function(
         return found_order
     if (of_graphs := graphs.by_graph(run, name, node, args, keywords)) is not None:
         return of_graphs
-    origins = graphs.kept(name, orders.kept(name, origins))
+    if prefixes.is_lost(name, args, [*args[1:], *keywords.values()]):
+        return Value(frozenset(), origins | {Origin("coupled", node)}, "other")
+    origins = prefixes.kept(name, graphs.kept(name, orders.kept(name, origins)))
     if name in _AS_LARGE and args:
         origins = without(origins, "output", "sometimes") | only(args[0].origins, "output", "sometimes")
     if name in _ASKS:
@@ -248,6 +250,8 @@ def function(
     if name in ("matmul", "mm") and len(args) == 2:
         _show_matrix(run, name, *args)
     found = rows.function(name, operands, named, particular)
+    if found.marks or name == "masked_select":
+        origins = without(origins, prefixes.FIRST)
     if found.scale == "chosen" and _of_single_rows(name, node):
         found = found._replace(scale="sample")
     if found.marks >= WHOLE and any(v.of_kind("parts") for v in (*args[1:], *_in_lists(run, args[1:]))):
@@ -482,7 +486,15 @@ def made(run: Interpreter, name: str, node: ast.AST, args: list[Value], keywords
     if not sizes and name in ("randint", "normal", "uniform", "full"):
         sizes = tuples[:1] or args[2:] or args[: name == "full"]
     like = "zeros" if name in ("ones", "zeros") or (name == "full" and all(a.shape is None for a in args)) else "empty"
-    return function(run, like, node, sizes or args, {}, origins)
+    sizes = sizes or args
+    listed = next((o for v in sizes for o in v.objs if isinstance(o, Tup)), None) if len(sizes) == 1 else None
+    given, marks = prefixes.sizes(list(listed.items) if listed is not None else sizes) if name == "zeros" else (sizes, frozenset())
+    if marks:
+        origins = without(origins, "coupled").union(*(only(v.origins, "coupled") for v in given))
+    found = function(run, like, node, given if marks else sizes, {}, origins)
+    if name != "zeros" or found.scale != "sample":
+        return found
+    return Value(found.objs, found.origins | marks | {Origin(prefixes.BLANK)}, found.scale, found.shape)
 
 
 def _may_be_size(value: Value) -> bool:
@@ -506,6 +518,8 @@ def module(
     operands, named = given(run, args, keywords)
     if uneven([*args, *keywords.values()]):
         return Value(frozenset(), origins, "other")
+    if any(v.of_kind(prefixes.RAGGED) for v in (*args, *keywords.values())):
+        return Value(frozenset(), origins | {Origin("coupled", node)}, "other")
     _use(run, operands)
     set_up = _set_up_as(run, instance, name)
     known = {k: argument(run, v)._replace(scale=None, shape=None) for k, v in set_up.items()}
@@ -592,7 +606,8 @@ def attribute(run: Interpreter, base: Value, name: str, node: ast.AST | None) ->
         scale: Scale | None = {"sample": "count", "chosen": "sum"}.get(base.scale or "")  # type: ignore[assignment]
         return Value(frozenset(), uniform.lengths(base) | {Origin("sizes")}, scale, argument(run, base).shape if scale else None)
     if name in _OF_SEVERAL and base.shape is not None and base.shape.several:
-        return Value(base.objs, base.origins, base.scale, base.shape._replace(several=False))
+        falling = base.shape.falling if name == "values" else ""
+        return Value(base.objs, base.origins, base.scale, base.shape._replace(several=False, falling=falling))
     return None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ddpify.placement.reshaping import picked
-from ddpify.placement.shape import COUPLED, NO_CLAIM, NUMBERS, PLACES, ROWS, UNKNOWN, Argument, Result, Shape, Use, shape_of
+from ddpify.placement.shape import COUPLED, LENGTH, NO_CLAIM, NUMBERS, PLACES, ROWS, UNKNOWN, Argument, Result, Shape, Use, shape_of
 from ddpify.placement.transfer import elementwise
 
 
@@ -21,6 +21,10 @@ def indexed(use: Use) -> Result:
         return _of_constant(x, entries) if x.scale is None else Result(x.scale if all(e.scale is None for e in entries) else "other")
     if shape_of(x).packed:
         return Result("chosen", shape_of(x).steps()) if [e.literal for e in entries] == [0] else NO_CLAIM
+    if _is_prefix(entries[0]):
+        first, others = entries[0]._replace(scale=None, shape=None), entries[1:]
+        own = shape_of(x).axis == 0 and all(e.scale is None for e in others)
+        return _along_dimensions(use, shape_of(x), x._replace(scale="chosen"), (first, *others)) if own else NO_CLAIM
     tensors = [e for e in entries if e.scale in ROWS]
     if any(e.scale not in (None, "count", *ROWS) for e in entries):
         return NO_CLAIM
@@ -32,6 +36,11 @@ def indexed(use: Use) -> Result:
 def _is_block(entry: Argument) -> bool:
     """Whether an entry of an index takes as many entries as the batch has samples."""
     return entry.scale == "count" and isinstance(entry.literal, slice)
+
+
+def _is_prefix(entry: Argument) -> bool:
+    """Whether an entry of an index takes the samples that pass a test of numbers in whose order they lie: the first of them."""
+    return entry.scale == "sum" and entry.literal == slice(None) and shape_of(entry).falling == LENGTH
 
 
 def _of_constant(x: Argument, entries: Sequence[Argument]) -> Result:

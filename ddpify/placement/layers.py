@@ -292,13 +292,13 @@ def cell(use: Use, cell_state: bool = False) -> Result:
     x = use.get(0, "input")
     if x.scale not in ROWS:
         return elementwise(use)
-    if any(a.scale not in (None, "sample", "count") for a in use.operands()):
+    if any(a.scale not in (None, x.scale, "count") for a in use.operands()):
         return NO_CLAIM
     shape = shape_of(x)
     if not use.proves(shape, 2) or shape.axis != 0:
         return COUPLED
-    state = Result("sample", Shape(None, 2))
-    return Result("sample", parts=(state, state)) if cell_state else state
+    state = Result(x.scale, Shape(None, 2))
+    return Result(x.scale, parts=(state, state)) if cell_state else state
 
 
 def multihead_attention(use: Use) -> Result:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import partial
 
-from ddpify.placement import creation, indexing, layers, matrices, patterns, reshaping, transfer
+from ddpify.placement import creation, falling, indexing, layers, matrices, patterns, reshaping, transfer
 from ddpify.placement.layers import layer, loss, weighted_layer
 from ddpify.placement.shape import Argument, Result, Use
 from ddpify.placement.transfer import Rule, along, of_last, reduction
@@ -393,7 +393,7 @@ def unknown(use: Use) -> Result:
 def _claimed(rule: Rule, use: Use) -> Result:
     found = rule(use)
     held = tuple(use.needs) if found.scale != "other" else ()
-    found = found if rule in _KEEPS_SECOND else _forgets_second(found)
+    found = falling.kept(rule, use, found if rule in _KEEPS_SECOND else _forgets_second(found))
     return found._replace(needs=held, shows=tuple(use.shows))
 
 

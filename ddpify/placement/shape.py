@@ -19,6 +19,9 @@ LATER: Final = "later"  # the literal of `range(1, x.ndim)`: some dimensions, of
 SEVERAL: Final = "several"  # the literal of a size that is the number of samples several times
 OWN: Final = "own rows"  # the literal of how many rows there are of several steps, as a size that these are viewed by
 CHOSEN: Final = "rows"  # the literal of how many rows a rank has of those that were chosen
+NUMBERED: Final = "numbers"  # of `falling`: numbers of which none is larger than the one before
+MASK: Final = "mask"  # of `falling`: which of such numbers pass a test that only the first of them pass
+LENGTH: Final = "length"  # of `falling`: how many do
 UNKNOWN: Final = object()  # a literal that is not known
 Bound: TypeAlias = "tuple[Hashable, int]"  # what counts dimensions, and how many it has at least
 
@@ -67,7 +70,8 @@ class Shape(NamedTuple):
     `uniform`: a constant whose rows are all the same. `places`: what the places of the samples in their rank's share are numbered by.
     `packed`: sequences in one PackedSequence, whose `data`, its first entry, has the steps of all of them. `by_step`: there are rows of
     several steps, one step after another, each with one row of every sample. `sizes`: what a view has said of each dimension's length,
-    its number or UNKNOWN.
+    its number or UNKNOWN. `falling`: the samples lie in the order of these numbers of theirs, the largest first (NUMBERED), of which these
+    are a test (MASK), or which so many pass (LENGTH).
     """
 
     base: Hashable | None = None
@@ -83,6 +87,7 @@ class Shape(NamedTuple):
     packed: bool = False
     by_step: bool = False
     sizes: tuple[object, ...] = ()
+    falling: str = ""
 
     @property
     def ndim(self) -> int | None:
@@ -103,6 +108,7 @@ class Shape(NamedTuple):
             packed=False,
             by_step=self.by_step and axis in (None, self.axis),
             sizes=(),
+            falling="",
         )
 
     def steps(self) -> Shape:

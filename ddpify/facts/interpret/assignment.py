@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
-from ddpify.facts import library, named, tensor_entries, uniform
+from ddpify.facts import batch_source, library, named, prefixes, tensor_entries, uniform
 from ddpify.facts.interpret import views, written
 from ddpify.facts.interpret.branches import deciding
 from ddpify.facts.interpret.known_to_calls import depends, knows_batch
@@ -172,7 +172,7 @@ def _write_entry(run: Interpreter, target: ast.Subscript, value: Value) -> None:
         return
     for obj in receiver.objs:
         _under_keys(run, obj, index, value, target.slice, len(receiver.objs) == 1)
-    origins = library.mixed([value, index], {}).origins
+    origins = without(library.mixed([value, index], {}).origins, prefixes.ROUNDS, prefixes.FIRST)
     if not of_kind(origins, "batch"):  # rows of all ranks, put where all ranks have them
         origins = without(origins, "whole")
     if combine(run, of, receiver, value) or written.write(run, target, value):
@@ -184,7 +184,7 @@ def _has_from_here_on(run: Interpreter, of: ast.expr, origins: frozenset[Origin]
     """Let a tensor be made of what one of its entries was computed from, too."""
     named_so = isinstance(of, (ast.Name, ast.Attribute))
     receiver = run.expression(of) if named_so else run.trace.values.get(of, NOTHING)
-    shape = receiver.shape and receiver.shape._replace(uniform=False)  # entries of a constant may differ from here on
+    shape = receiver.shape and receiver.shape._replace(uniform=False, falling="")  # entries of a constant may differ from here on
     if not receiver.objs and origins:
         other = isinstance(of, ast.Name) and receiver.scale == "sample" and _is_of_other_samples(run, index)
         other = other or (isinstance(of, ast.Name) and receiver.scale is None and _is_of_all(index, value))
@@ -468,6 +468,8 @@ def depends_on(
             return False
         if not isinstance(part, (ast.Name, ast.Attribute, ast.Subscript)) or not _holds_rows(run, value):
             continue
+        if value.scale is None and value.of_kind(prefixes.ROUNDS):
+            continue  # which is the same on all ranks
         base: ast.expr = part
         while isinstance(base, (ast.Attribute, ast.Subscript, ast.Call)) and not _is_numbered(run, base, own):
             base = base.func if isinstance(base, ast.Call) else base.value
@@ -576,7 +578,8 @@ def _of_object(run: Interpreter, obj: Obj, value: Value, n: int, star: int | Non
     if isinstance(obj, New) and obj.path == library.GRAPHS:  # of samples that are several graphs: a batch of each
         return [Value(frozenset((obj,)), value.origins)] * n
     part = run.element(Value(frozenset((obj,)), value.origins, value.scale, value.shape))
-    if isinstance(obj, New) and not part.objs and part.shape is None:  # tensors are no objects
+    cut = part.scale == "sample" and all(isinstance(o, New) and o.path == batch_source.SLICE for o in part.batches())
+    if isinstance(obj, New) and not part.objs and part.shape is None and not cut:  # tensors are no objects
         return [Value(frozenset((run.objects.part(obj, str(i)),)), part.origins, part.scale, part.shape) for i in range(n)]
     return [part] * n
 

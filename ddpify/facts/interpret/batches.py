@@ -17,6 +17,7 @@ from ddpify.placement.values import is_rows
 _SIDE_BY_SIDE = {"columns": Shape(None, 2, 1), "lines": Shape(None, 2, 0)}  # sequences, and their steps
 _OF_CONSTANTS = frozenset(("literal", "from", "sized", "kept", "forward", "output"))
 _DEPTH = 4  # of containers in one another
+_OF_SHARES = ("rank", "world", "index", "from", "fraction", "divided", "multiple", "offset")  # by which a rank numbers its rows
 _KEPT_BY_CUTS = frozenset(("forward", "batch", "decided", "time", "listing"))
 
 
@@ -75,7 +76,7 @@ def rows_of_rank(run: Interpreter, args: list[Value], result: Value) -> Value:
         return result
     run.sharded_by_script |= cuts
     shape = next((a.shape for a in args if not a.batches().isdisjoint(cuts) and a.shape is not None and a.shape.sure), None)
-    return Value(frozenset(), without(result.origins, "rank", "world", "index", "from"), "sample", shape)
+    return Value(frozenset(), without(result.origins, *_OF_SHARES), "sample", shape)
 
 
 def given_rows(run: Interpreter, node: ast.expr, value: Value) -> Value:

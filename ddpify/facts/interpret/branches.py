@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from ddpify.facts import library, tensors
+from ddpify.facts import library, prefixes, tensors
 from ddpify.facts.interpret.dimensions import asks_for_dimensions
 from ddpify.facts.interpret.literals import is_number, literal, marked_as_literal, sources_of
 from ddpify.facts.interpret.settings import known_if
@@ -592,7 +592,8 @@ def evaluate_compare(run: Interpreter, node: ast.Compare) -> Value:
         origins |= origins_of(library.keys(run, o) for o in parts[-1].instances() if o.path in library.COLLECTIONS)
     if {p.scale for p in parts} <= {None, "count"} and any(p.scale == "count" for p in parts):
         return Value(frozenset(), without(origins, "batch"))  # the lengths of batches: all ranks' are equal
-    return tensors.entrywise(run, parts, origins | {Origin("compared")}, node)
+    found = tensors.entrywise(run, parts, origins | {Origin("compared")}, node)
+    return prefixes.tested(node, parts[0], parts[-1], found)
 
 
 def deciding(test: Value) -> frozenset[Origin]:

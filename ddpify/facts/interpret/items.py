@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from ddpify.facts import library, named, operands, tensor_entries, tensors, uniform
+from ddpify.facts import library, named, operands, prefixes, tensor_entries, tensors, uniform
 from ddpify.facts.assumed import WHOLE_BATCHES
 from ddpify.facts.interpret.collated import batch_of
 from ddpify.facts.interpret.literals import literal, literal_keys
@@ -33,6 +33,8 @@ def evaluate_subscript(run: Interpreter, node: ast.Subscript) -> Value:
         value = Value(value.objs, origins, value.scale, value.shape)
     if of_one and (value.scale in ROWS or (value.scale is None and value.of_kind("whole"))):
         value = Value(value.objs, without(value.origins, "index", PLACES), "other")
+    elif _is_of_a_round(base, index, value):
+        value = Value(value.objs, without(value.origins, "index"), "other")
     elif value.scale == "sample" and any(_numbers_some(run, v) for v in _entries(index)):
         value = Value(value.objs, value.origins, "chosen", value.shape)
     elif value.scale == "sample" and _is_of_some_samples(run, base, index):
@@ -62,6 +64,17 @@ def _beside_a_batch(value: Value) -> Value:
 def _is_of_one_sample(index: Value) -> bool:
     """Whether an index is the number of one sample, in a loop over those of a rank."""
     return any(v.of_kind(PLACES) and v.scale is None and not v.objs for v in _entries(index))
+
+
+def _is_of_a_round(base: Value, index: Value, value: Value) -> bool:
+    """Whether entries are those of a round that not every rank's loop has: of rows that go as far, and not the first of them alone.
+
+    Of a list that is filled in such rounds, no rank has the same entries under a number.
+    """
+    rounds = any(v.of_kind(prefixes.ROUNDS) for v in _entries(index))
+    if value.scale == "chosen" and value.of_kind(prefixes.FIRST):
+        return bool(base.objs)
+    return rounds and value.scale in ROWS
 
 
 def _is_of_some_samples(run: Interpreter, base: Value, index: Value) -> bool:
@@ -318,6 +331,8 @@ def element(run: Interpreter, over: Value, node: ast.AST | None = None) -> Value
     rest = frozenset() if _keys_as_written(run, over.objs) else over.origins
     if all(run.is_a(o, *library.LOADERS) for o in over.objs):  # data made from the batches of another loader is data of its own
         rest = without(rest, "batch", "forward")
+    if prefixes.is_round(run, over):
+        rest = without(rest, "coupled")
     made = [o for o in over.objs if o not in run.iterated]  # `names = chain(names, more)` in a loop holds itself
     run.iterated.update(made)
     items = [_element_of(run, obj, over, node) for obj in made]
@@ -358,6 +373,8 @@ def _element_of(run: Interpreter, obj: Obj, over: Value, node: ast.AST | None) -
 def _gone_through(run: Interpreter, obj: New, over: Value, node: ast.AST | None) -> Value | None:
     """What a collection, an iterator or an object with an `__iter__` of its own gives; None where that is not known."""
     if obj.path == "range":
+        if (counted := prefixes.number(over, obj, run, node)) is not None:
+            return counted
         place = frozenset((Origin(PLACES, obj),)) if (obj, operands.ENDS) in run.memory else frozenset()
         return Value(frozenset(), frozenset((Origin("index", node),)) | place | over.origins)
     inner = run.memory.get((obj, "iterable"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 
-from ddpify.facts import library, named, operands, orders, tensors
+from ddpify.facts import library, named, operands, orders, prefixes, tensors
 from ddpify.facts.interpret import filled, written
 from ddpify.facts.interpret.assignment import depends_on, may_know_more
 from ddpify.facts.interpret.branches import chosen_by_class, decide
@@ -18,7 +18,7 @@ from ddpify.facts.record import Kind
 from ddpify.facts.recording import Recording
 from ddpify.facts.tree import last_name, names_stored, same, walk
 from ddpify.facts.writes import loop_carried
-from ddpify.placement.shape import Scale, Shape
+from ddpify.placement.shape import MASK, Scale, Shape
 
 
 def _loop(
@@ -106,7 +106,19 @@ def execute_for(run: Interpreter, node: ast.For) -> bool:
     if alive and per_sample(run, passes[-1].over):
         filled.fill(run, node, passes[-1], rows)
     _rewritten(run, node)
+    if passes and prefixes.is_round(run, passes[-1].over):
+        _left_by_rounds(run, node, passes[-1].over)
     return alive
+
+
+def _left_by_rounds(run: Interpreter, node: ast.For, over: Value) -> None:
+    """After a loop that a rank's own rows end: what its last round has bound is not what that of the whole batch binds."""
+    targets = {n.id: n for n in names_stored(node)}
+    for name in targets:
+        if (held := run.lookup(name)) != NOTHING:
+            run.bind(name, prefixes.after_rounds(node, held, over))
+    for target in (n for s in node.body for n in walk(s) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)):
+        written.hold(run, target, prefixes.after_rounds(node, run.expression(target), over), alone=True)
 
 
 def _read_once(run: Interpreter, node: ast.For, rows: Mapping[str, Value]) -> dict[str, Value]:
@@ -288,7 +300,8 @@ def evaluate_comprehension(run: Interpreter, node: ast.ListComp | ast.SetComp | 
     run.memory[obj, ELEMENT] = item
     for k in keys or ([UNNAMED] if isinstance(node, ast.DictComp) else []):
         run.memory[obj, k] = item
-    rows = Shape(obj, sure=False) if apart else None  # one entry for each sample
+    tests = apart and isinstance(node, (ast.ListComp, ast.GeneratorExp)) and prefixes.tests_each(run, node, over)
+    rows = Shape(obj, sure=False, falling=MASK if tests else "") if apart else None  # one entry for each sample
     library.shown_as_table(run, obj, item)
     scale: Scale | None = "chosen" if apart and some else "sample" if apart else "other" if samples else None
     made = Value(frozenset((obj,)), item.origins | chosen, scale, rows)

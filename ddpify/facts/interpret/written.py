@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 
-from ddpify.facts import tensor_entries, tensors
+from ddpify.facts import prefixes, tensor_entries, tensors
 from ddpify.facts.aliases import Holder
 from ddpify.facts.interpret import views
 from ddpify.facts.interpret.state import Frame, Interpreter
 from ddpify.facts.model import NOTHING, Value
 from ddpify.facts.operands import argument
-from ddpify.facts.origins import Origin
+from ddpify.facts.origins import Origin, without
 from ddpify.facts.tree import same
 from ddpify.placement.shape import COUPLED, PLACES, ROWS, Use
 from ddpify.placement.transfer import together
@@ -36,7 +36,9 @@ def write(run: Interpreter, target: ast.Subscript, value: Value) -> bool:
     found = together(Use((), {}), (argument(run, taken), given)) if taken.scale in ROWS and given.literal != PLACES else COUPLED
     needs = frozenset(o for o in taken.origins if o.kind == "needs")
     if found.scale in ROWS and not value.of_kind("coupled") and not tensors.uneven([rows, value]):
-        hold(run, node, Value(rows.objs, rows.origins | needs, rows.scale, rows.shape))
+        in_step = prefixes.written_in_step(run, target, bool(taken.of_kind(prefixes.FIRST)))
+        kept = without(rows.origins, prefixes.BLANK, *([] if in_step else [prefixes.ZEROS]))
+        hold(run, node, Value(rows.objs, kept | needs, rows.scale, rows.shape._replace(falling="")))
         return False
     coupled = {Origin(mark, target) for mark in found.marks} if taken.scale in ROWS else set()
     hold(run, node, Value(rows.objs, rows.origins | value.origins | coupled, "other", rows.shape))

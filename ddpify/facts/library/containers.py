@@ -17,7 +17,7 @@ from ddpify.facts.library.row import Rule, Use
 from ddpify.facts.model import NOTHING, Lit, New, Obj, Tup, Value, join, just, origins_of
 from ddpify.facts.origins import Origin, only, without
 from ddpify.facts.tree import is_main_test
-from ddpify.placement.shape import ROWS, Base, Shape
+from ddpify.placement.shape import EXTREMES, ROWS, Base, Shape
 
 if TYPE_CHECKING:
     from ddpify.facts.interpret.state import Interpreter
@@ -175,7 +175,9 @@ def numbers(use: Use) -> Value:
     """`range(...)`: with what its ends depend on."""
     obj, ends = use.instance("range"), use.mixed
     if ends.scale is not None:
-        use.run.memory[obj, operands.ENDS] = Value(frozenset(), ends.origins, ends.scale)
+        (scale, *others) = {a.scale for a in use.args if a.scale is not None}
+        kept = scale if scale in EXTREMES and not others else ends.scale
+        use.run.memory[obj, operands.ENDS] = Value(frozenset(), ends.origins, kept)
     if len(use.args) == 2:
         use.run.memory[obj, tensors.START] = use.args[0]
     return Value(frozenset((obj,)), ends.origins)
@@ -195,7 +197,16 @@ def in_order(use: Use) -> Value:
     if operands.is_places(use.run, rows):
         return orders.numbered(use.run, use.node, passed_on(use, "list"))
     found = orders.sorted_rows(use.run, use.node, rows) if rows.scale in ROWS and not rows.objs else None
-    return passed_on(use, "list") if found is None else found
+    made = passed_on(use, "list") if found is None else found
+    return Value(made.objs, made.origins | _of_keys(use, rows), made.scale, made.shape)
+
+
+def _of_keys(use: Use, values: Value) -> frozenset[Origin]:
+    """The draws by which values are sorted: `sorted(rows, key=lambda row: random.random())`."""
+    key = use.keywords.get("key", NOTHING)
+    if not key.functions():
+        return frozenset()
+    return only(use.run.invoke(use.event, key, [use.run.element(values)], {}).origins, "random", "drawn")
 
 
 def some(use: Use) -> Value:
@@ -370,6 +381,8 @@ def _moved(use: Use) -> Value:
     """`values.sort()`, `values.reverse()`: the same elements in another order, which of rows of a batch nobody knows."""
     use.run.memory[use.of, operands.MOVED] = NOTHING
     orders.lost(use.run, use.event.node.func, use.event.now)
+    if draws := _of_keys(use, just(use.of)):
+        use.run.set_attribute(use.of, "[]", Value(frozenset(), draws), False)
     return _unknown(use)
 
 

@@ -10,6 +10,7 @@ from ddpify.facts import tensors
 from ddpify.facts.library.paths import PARAMETER
 from ddpify.facts.model import Lit, New, Tup, Value, origins_of
 from ddpify.facts.origins import Origin, only, ungraded, without
+from ddpify.facts.prefixes import BLANK
 from ddpify.placement.shape import Shape
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ _OF_ONE_RANK = frozenset("random drawn time listing kept process unknown".split(
 def mixed(args: Iterable[Value], keywords: dict[str, Value]) -> Value:
     """What an unknown function gives: nothing known, from everything that went in."""
     parts = list(with_entries([*args, *keywords.values()]))
-    return Value(frozenset(), origins_of(parts), tensors.any_function(parts))
+    return Value(frozenset(), without(origins_of(parts), BLANK), tensors.any_function(parts))
 
 
 def with_entries(values: Iterable[Value]) -> Iterator[Value]:

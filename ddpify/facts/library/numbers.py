@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from ddpify.facts import tensors
+from ddpify.facts import prefixes, tensors
 from ddpify.facts.library.containers import SIZE
 from ddpify.facts.library.flow import agreed, without_graph
 from ddpify.facts.library.paths import COLLECTIONS, DICTS, PARTS
@@ -84,7 +84,8 @@ def added_up(use: Use) -> Value:
             total = use.run.binary(ast.Add(), total, item, use.node)
         return Value(frozenset(), origins, total.scale, total.shape)
     one_entry_a_sample = values.scale in ROWS and element.scale not in ROWS and bool(values.objs)
-    return Value(frozenset(), origins, "sum" if one_entry_a_sample else element.scale, element.shape)
+    shape = prefixes.counted(values) if one_entry_a_sample else None
+    return Value(frozenset(), origins, "sum" if one_entry_a_sample else element.scale, shape or element.shape)
 
 
 def extreme(use: Use, scale: Scale) -> Value:

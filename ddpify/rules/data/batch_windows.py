@@ -68,10 +68,6 @@ def _other_draws(context: Context, trained: list[New]) -> tuple[str, str] | None
     for node in {n for loss in _losses(context) for n in loss.of_kind("sized")}:
         if manual_batches.is_other_draw(run, node, known):
             return f"`{ast.unparse(node)}` is drawn at each step, too, and the analysis could not tell its batch dimension", RECIPE
-    drawn = manual_batches.drawn_at_steps(run, known)
-    slices = [o.node for o in trained if o.path == batch_source.SLICE and isinstance(o.node, ast.Subscript)]
-    if any(not drawn.isdisjoint(run.value(node.value).of_kind("drawn")) for node in slices):
-        return "it is not clear how the order of these rows is drawn: if it differs between ranks, samples are missed and repeated", _ORDER
     sampled = next((c for c in run.trace.calls if "frac" in c.keywords and c.loops), None)
     return (
         (f"`{ast.unparse(sampled.node)}` draws an order, which may differ between ranks: samples would be missed and repeated", _ORDER)

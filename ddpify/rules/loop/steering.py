@@ -139,6 +139,7 @@ def _steering(context: Context) -> Iterator[Value]:
     yield from _of_loaders(context)
     yield from _of_epochs(context)
     yield from _of_lengths(context)
+    yield from _of_slices(context)
     for part in context.tree.of(ast.Subscript):  # which loader the next batch is taken from, which model it trains, which batch it is
         if isinstance(part.ctx, ast.Load) and run.value(part.slice).of_kind("drawn"):
             instances = run.value(part).instances()
@@ -170,6 +171,13 @@ def _of_epochs(context: Context) -> Iterator[Value]:
         for node in trained.loss.of_kind("drawn"):
             if steps and not any(loop.node in steps for call in context.facts.after.calls(node) for loop in call.loops):
                 yield Value(frozenset(), frozenset((Origin("drawn", node),)))
+
+
+def _of_slices(context: Context) -> Iterator[Value]:
+    """What batches are cut from, of which each rank takes its rows: samples that are drawn anew for each epoch are those of all ranks."""
+    for obj in context.facts.feeding:
+        if isinstance(obj, New) and obj.path == batch_source.SLICE and isinstance(obj.node, ast.Subscript):
+            yield context.facts.after.value(obj.node.value)
 
 
 def _of_lengths(context: Context) -> Iterator[Value]:
