@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from scripts import Script
+from scripts import Script, on_three
 
 from ddpify import Options
 
@@ -2106,4 +2106,73 @@ SCRIPTS["two trainings, each of one of two networks of a library that a function
     torch.save(net.state_dict(), "net.pt")
     """,
     stand_ins={"torchvision/__init__.py": "from . import models\n", "torchvision/models.py": _NETWORKS},
+)
+
+_CAPTIONED = """
+from torch.nn.utils.rnn import pad_sequence
+
+
+class Captioned(Dataset):
+    def __len__(self):
+        return len(x)
+
+    def __getitem__(self, i):
+        words = (x[i].abs() * 100).long()[: 3 + i % 4] % 15 + 3
+        return x[i], torch.cat([torch.tensor([1]), words, torch.tensor([2])])
+
+
+class Padded:
+    def __init__(self, filler):
+        self.filler = filler
+
+    def __call__(self, samples):
+        {rows}
+        captions = pad_sequence([sample[1] for sample in samples], batch_first=False, padding_value=self.filler)
+        return torch.cat(rows, dim=0), captions
+
+
+class Captioner(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.look = nn.Linear(8, 6)
+        self.words = nn.Embedding(20, 6)
+        self.lstm = nn.LSTM(6, 6)
+        self.last = nn.Linear(6, 20)
+
+    def forward(self, rows, captions):
+        seen = torch.relu(self.look(rows)).unsqueeze(0)
+        return self.last(self.lstm(torch.cat((seen, self.words(captions)), dim=0))[0])
+
+
+feed = DataLoader(Captioned(), batch_size=6, shuffle=True, collate_fn=Padded(filler=0))
+net = Captioner()
+criterion = nn.CrossEntropyLoss(ignore_index=0)
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(2):
+    for rows, captions in feed:
+        out = net(rows, captions[:-1])
+        loss = criterion(out.reshape(-1, out.shape[2]), captions.reshape(-1))
+        sgd.zero_grad()
+        loss.backward({gradient})
+        sgd.step()
+"""
+_IN_ROWS = {
+    "listed with a dimension in front": "rows = [sample[0].unsqueeze(0) for sample in samples]",
+    "listed by an index of None": "rows = [sample[0][None] for sample in samples]",
+    "added one by one": "rows = []\n        for sample in samples:\n            rows.append(sample[0].unsqueeze(0))",
+}
+SCRIPTS |= on_three(
+    {
+        f"captions, the steps first, behind rows {how}, times the loss itself": Script(_CAPTIONED.format(rows=rows, gradient="loss"))
+        for how, rows in _IN_ROWS.items()
+    }
+    | {"captions, the steps first, behind rows": Script(_CAPTIONED.format(rows=_IN_ROWS["added one by one"], gradient=""))},
+    rows=42,
+)
+SCRIPTS["captions, the steps first, times another loss of a rank's own"] = Script(
+    _CAPTIONED.format(rows=_IN_ROWS["added one by one"], gradient="criterion(out.reshape(-1, 20), captions.reshape(-1)).detach() ** 2"),
+    told=("DDP402",),
+)
+SCRIPTS["captions behind rows, some of which a sample may have several of"] = Script(
+    _CAPTIONED.format(rows="rows = [sample[0].view(-1, 8) for sample in samples]", gradient=""), told=("DDP402",)
 )

@@ -121,6 +121,7 @@ class _Reader:
     def __init__(self, known: Names, names: dict[str, Layout], of_dict: bool = False, depth: int = 3) -> None:
         self.path_of, self.function_of, self.of_dict, self.depth = known.path, known.function, of_dict, depth
         self.names = names
+        self.single = set[str]()  # the names of lists each entry of which has one row
 
     def parts(self, given: ast.expr) -> list[Layout]:
         if self.of_dict and isinstance(given, ast.Dict):
@@ -161,6 +162,7 @@ class _Reader:
         """Carry out an assignment."""
         if isinstance(target, ast.Name):
             self.names[target.id] = self.layout(value)
+            self.single = self.single - {target.id} | ({target.id} if self.are_single(value) else set())
         elif isinstance(target, ast.Tuple) and all(isinstance(t, ast.Name) for t in target.elts):
             given = value.elts if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts) else None
             stacked = isinstance(value, ast.Call) and self.stacks(value)
@@ -221,6 +223,7 @@ class _Reader:
             to = call.func.value if call is not None and isinstance(call.func, ast.Attribute) and call.func.attr == "append" else None
             if isinstance(to, ast.Name) and self.names.get(to.id) == "empty":
                 self.names[to.id] = "thinned" if early else "list"
+                self.single |= {to.id} if call is not None and call.args and _is_of_one_row(call.args[0]) else set()
             elif isinstance(statement, ast.Assign) and all(isinstance(t, ast.Subscript) for t in statement.targets):
                 continue  # rows that are there are filled
             else:
@@ -324,7 +327,7 @@ class _Reader:
             held = self.layout(given)
             kept = isinstance(held, int) and name in _TENSORS
             if held == "list":
-                return _put_together(node, name, sequences=self.are_sequences(given))
+                return _put_together(node, name, self.are_sequences(given), self.are_single(given))
             return held if kept or isinstance(held, Mixed) else None
         if path.startswith(("torch.", "numpy.")) and name in ALIGNED:
             return self.entrywise(node.args, node)
@@ -387,13 +390,17 @@ class _Reader:
             return _Reader(own[1], {}, depth=self.depth - 1).are_sequences(ends.value)
         return self.path_of(node.func).rpartition(".")[2] in _FILLS
 
+    def are_single(self, node: ast.expr) -> bool:
+        """Whether each entry of a list has one row: `[part.unsqueeze(0) for part in parts]`, or a name of such a list."""
+        return node.id in self.single if isinstance(node, ast.Name) else isinstance(node, ast.ListComp) and _is_of_one_row(node.elt)
+
     def counts(self, node: ast.expr) -> bool:
         """Whether a number is that of the samples."""
         return self.layout(node) == "count"
 
 
-def _put_together(node: ast.Call, name: str, sequences: bool) -> Layout:
-    """How the entries of a list of samples, maybe `sequences`, are laid out in one tensor."""
+def _put_together(node: ast.Call, name: str, sequences: bool, single: bool) -> Layout:
+    """How the entries of a list of samples, maybe `sequences` or of a `single` row each, are laid out in one tensor."""
     if name == "pad_sequence":
         first = _argument(node, 1, "batch_first", False)
         return None if first is None else Padded(1 - bool(first))
@@ -401,7 +408,7 @@ def _put_together(node: ast.Call, name: str, sequences: bool) -> Layout:
     if name == "stack":
         return None if not isinstance(at, int) or at < 0 else Padded(at) if sequences else at
     if name in _JOINS:
-        return (0 if _is_of_one_row(node.args[0]) else "rows") if at == 0 else None
+        return (0 if single else "rows") if at == 0 else None
     return 0
 
 
@@ -424,9 +431,11 @@ def _is_beside(node: ast.Call) -> bool:
 
 
 def _is_of_one_row(node: ast.expr) -> bool:
-    """Whether each entry of a list has one row: `[part.unsqueeze(0) for part in parts]`."""
+    """Whether a tensor is given one row: `part.unsqueeze(0)`, `part[None]`."""
     match node:
-        case ast.ListComp(elt=ast.Call(func=ast.Attribute(attr="unsqueeze"), args=[ast.Constant(value=0)])):
+        case ast.Call(func=ast.Attribute(attr="unsqueeze"), args=[ast.Constant(value=0)]):
+            return True
+        case ast.Subscript(slice=ast.Constant(value=None) | ast.Tuple(elts=[ast.Constant(value=None), *_])):
             return True
     return False
 

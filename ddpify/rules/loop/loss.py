@@ -258,10 +258,16 @@ def _given_gradient(context: Context, node: ast.Call) -> ast.expr | None:
 
 def _with_gradient(context: Context, node: ast.Call, loss: Value, given: ast.expr, obligations: tuple[Obligation, ...]) -> Change | Finding:
     """A loss whose gradients are multiplied by a number of the batch: by that of all ranks' batch, where it is an average, too."""
-    if loss.scale == context.facts.after.value(given).scale == "mean" and context.facts.is_edited(given):
+    run, whole = context.facts.after, f"{context.names['sum_over_ranks']}({{0}}) / {context.names['world_size']}"
+    if loss.scale == run.value(given).scale == "mean" and context.facts.is_edited(given):
         why = "the gradients are multiplied by a number of the batch: by that of all ranks' samples"
-        edit = Replace(given, f"{context.names['sum_over_ranks']}({{0}}) / {context.names['world_size']}", (given,))
-        return Change(CODE, why, context.tree.shown, node, (edit,), discharges=obligations, needs=("sum_over_ranks",))
+        return Change(
+            CODE, why, context.tree.shown, node, (Replace(given, whole, (given,)),), discharges=obligations, needs=("sum_over_ranks",)
+        )
+    itself = isinstance(node.func, ast.Attribute) and run.scopes.same(node.func.value, given)
+    weighed = _by_weight(context, node, loss, obligations) if itself and context.facts.is_edited(given) else None
+    if weighed is not None:  # an average, too, by then
+        return replace(weighed, edits=(*weighed.edits, Replace(given, whole, (given,))), needs=(*weighed.needs, "sum_over_ranks"))
     why = "the gradients are multiplied by a number of this rank's part of the batch: they differ from the original's"
     return context.manual(CODE, node, why, "give it the number of all ranks' samples, the same on each rank", obligations)
 
