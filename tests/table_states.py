@@ -151,6 +151,58 @@ def train(net, numbers, held_out, epochs, samples=6, length=5):
 text = np.array([(i * i + 3 * i) % 11 for i in range(400)])
 train(Writer(11), text[:300], text[300:], 3)
 """
+_EITHER = """
+class OfOne(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell, self.last = nn.GRU(2, 6, 2, batch_first=True), nn.Linear(6, 1)
+
+    def forward(self, rows, state):
+        out, state = self.cell(rows, state)
+        return self.last(out[:, -1]), state
+
+    def start(self, samples):
+        return next(self.parameters()).data.new(2, samples, 6).zero_()
+
+
+class OfTwo(OfOne):
+    def __init__(self):
+        super().__init__()
+        self.cell = nn.LSTM(2, 6, 2, batch_first=True)
+
+    def start(self, samples):
+        weight = next(self.parameters()).data
+        return (weight.new(2, samples, 6).zero_(), weight.new(2, samples, 6).zero_())
+
+
+batch_size = 6
+loader = DataLoader(TensorDataset(x.view(-1, 4, 2), x.sum(1, keepdim=True)), batch_size=batch_size, shuffle=True)
+
+
+def train(kind, epochs=2):
+    net = OfOne() if kind == "one" else OfTwo()
+    adam = torch.optim.Adam(net.parameters(), lr=0.01)
+    for epoch in range(epochs):
+        state = net.start(batch_size)
+        for rows, wanted in loader:
+            state = state.data if kind == "one" else tuple([part.data for part in state])
+            net.zero_grad()
+            out, state = net(rows, state)
+            loss = F.mse_loss(out, wanted)
+            loss.backward()
+            adam.step()
+    return net
+
+
+def judge(net, parts):
+    for name, rows in parts.items():
+        out, _ = net(rows, net.start(rows.shape[0]))
+        print("judged", name, round(out.mean().item(), 6))
+
+
+one, two = train("one"), train("two")
+judge(one, {"first": x[:10].view(-1, 4, 2), "last": x[30:].view(-1, 4, 2)})
+"""
 
 
 def _script(text: str, start: str) -> Script:
@@ -167,6 +219,7 @@ SCRIPTS: dict[str, Script] = on_three(
             _AFTER, "weight.new_zeros(self.layers, samples, self.width)"
         ),
         "states of zeros, in training and in a test after each epoch": _script(_AFTER, "torch.zeros(self.layers, samples, self.width)"),
+        "states of either of two networks, one of which is judged by other rows": Script(_EITHER, same=("judged",)),
         "windows of rows of numbers, with what follows in each": Script(_WINDOWS, same=("held out",)),
     },
     rows=42,

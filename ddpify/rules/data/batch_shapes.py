@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ddpify.edits import Replace
 from ddpify.facts.collect import optimizer_parameters
@@ -18,7 +18,7 @@ from ddpify.facts.tree import is_number, structure, walk
 from ddpify.placement.shape import ROWS
 from ddpify.rules.base import Change, Finding, Safety
 from ddpify.rules.context import Context, argument
-from ddpify.rules.data.sizes import CODE, Sizes, divide, divide_inside, in_training
+from ddpify.rules.data.sizes import CODE, Sizes, divide, divide_inside, in_training, sizes_of
 
 SHAPES = frozenset(
     """
@@ -145,13 +145,14 @@ def _shape(context: Context, call: Call, part: ast.expr, sizes: Sizes) -> Iterat
 
 def _read_as_shape(context: Context, node: ast.Call, part: ast.expr, sizes: Sizes) -> Iterator[Change | Finding]:
     """A batch size in a shape: divided there, or, in a function that serves other batches, too, where training hands it over."""
-    trains = [in_training(context, call) for call in context.facts.after.calls(node)]
-    if all(trains):
-        yield from divide(context, part, _ONE_RANKS)
-        return
-    calls = [call for call, training in zip(context.facts.after.calls(node), trains, strict=True) if training]
-    for handed in dict.fromkeys(_handed_over(context, call, sizes) for call in calls):
-        if handed is None:
+    handed = _handed_by_training(context, node, sizes)
+    if handed is None:
+        others = context.once(_handed_elsewhere)
+        handed = [at for at in _handed(context, context.facts.after.calls(node), sizes) if at in others]
+        if not handed:
+            yield from divide(context, part, _ONE_RANKS)
+    for at in handed:
+        if at is None:
             yield context.manual(
                 CODE,
                 part,
@@ -159,7 +160,33 @@ def _read_as_shape(context: Context, node: ast.Call, part: ast.expr, sizes: Size
                 FROM_BATCH,
             )
         else:
-            yield from divide(context, handed, _ONE_RANKS)
+            yield from divide(context, at, _ONE_RANKS)
+
+
+def _handed_by_training(context: Context, node: ast.Call, sizes: Sizes) -> list[ast.expr | None] | None:
+    """Where training hands over the batch size to what makes a tensor for others, too; None where that is for training alone."""
+    calls = context.facts.after.calls(node)
+    trains = [in_training(context, call) and _is_given(call, sizes) for call in calls]
+    return None if all(trains) else _handed(context, [call for call, training in zip(calls, trains, strict=True) if training], sizes)
+
+
+def _handed(context: Context, calls: Iterable[Call], sizes: Sizes) -> list[ast.expr | None]:
+    """Where some calls are handed the batch size, each place once."""
+    return list(dict.fromkeys(_handed_over(context, call, sizes) for call in calls))
+
+
+def _handed_elsewhere(context: Context) -> set[ast.expr | None]:
+    """Where training hands over the batch size to what makes tensors for others, too: it is divided there for all that is handed it."""
+    sizes, out = context.once(sizes_of), set[ast.expr | None]()
+    for node in dict.fromkeys(call.node for call in shaping(context)):
+        if any(sizes.read(context.facts.after.value(part)) for part in size_arguments(node)):
+            out.update(at for at in _handed_by_training(context, node, sizes) or () if at is not None)
+    return out
+
+
+def _is_given(call: Call, sizes: Sizes) -> bool:
+    """Whether a call is given the batch size where it is made from, rather than another number by the same name."""
+    return any(map(sizes.read, with_entries([*call.args, *call.keywords.values()])))
 
 
 def _handed_over(context: Context, call: Call, sizes: Sizes) -> ast.expr | None:
