@@ -173,7 +173,7 @@ def _indexed(run: Interpreter, base: Value, index: Value, node: ast.Subscript, o
     whole = axis < len(values) and all(o.literal == slice(None) for i, o in enumerate(operands) if i != axis)
     if whole and (ordered := orders.put_in_order(base, values[axis] or run.trace.values.get(entries[axis], NOTHING))) is not None:
         return ordered
-    if sorts := prefixes.first_of(run, base, entries[0]):
+    if sorts := prefixes.first_of(run, base, entries[0]) if entries else frozenset[object]():
         operands[0], origins = Argument("sum", Shape(falling=LENGTH), slice(None)), base.origins
     others = entries[bool(sorts) :]
     own = base.scale in ROWS and isinstance(node.slice, ast.Tuple) and any(run.own_length(e) for e in others)

@@ -26,7 +26,7 @@ def of_sizes(use: Use) -> Result:
     if any(s.scale is not None for i, s in enumerate(sizes) if i not in counts) or len(counts) > 1:
         return NO_CLAIM
     if not counts:
-        plain = bool(sizes) and all(s.items is None and s.shape is None for s in sizes)
+        plain = bool(sizes) and all(s.items is None and (s.shape is None or s.is_number) for s in sizes)
         return Result(None, Shape(None, len(sizes), front=sizes[0].literal == 1) if plain else None)
     if len(sizes) == 1 and sizes[0].shape is not None:
         return Result("sample", sizes[0].shape)  # as large as a tensor of samples: zeros(x.shape)

@@ -256,7 +256,7 @@ def reshaped(use: Use) -> Result:
     if len(use.args) == 2 and use.args[1].items is None and use.args[1].scale == "count" and use.args[1].shape is not None:
         sizes_of = use.args[1].shape._replace(single=shape_of(x).ndim == 1 and use.args[1].shape.base is not None)
         return as_other(use.over(x, Argument("sample", sizes_of)))  # x.view(y.shape)
-    if len(sizes) == 1 and sizes[0].scale is None and sizes[0].shape is not None and sizes[0].shape.ndim == 0:
+    if len(sizes) == 1 and sizes[0].is_number:
         sizes = (Argument(literal=-1),)  # one number: as many as there are
     unknown = len(sizes) == 1 and sizes[0].literal is UNKNOWN and sizes[0].scale is None
     if not sizes or unknown or any(s.scale not in (None, "count") for s in sizes):
@@ -276,8 +276,8 @@ def reshaped(use: Use) -> Result:
 def _constant_reshaped(x: Argument, sizes: Sequence[Argument]) -> Result:
     if any(s.scale for s in sizes):
         return NO_CLAIM
-    plain = x.scale is None and all(s.items is None and s.shape is None for s in sizes)
-    known = len(sizes) > 1 or (len(sizes) == 1 and sizes[0].literal == -1)
+    plain = x.scale is None and all(s.items is None and (s.shape is None or s.is_number) for s in sizes)
+    known = len(sizes) > 1 or (len(sizes) == 1 and (sizes[0].literal == -1 or sizes[0].is_number))
     return Result(x.scale, Shape(None, len(sizes), front=len(sizes) > 1 and sizes[0].literal == 1) if plain and known else None)
 
 
@@ -424,7 +424,7 @@ def each_repeated(use: Use) -> Result:
     if dim is MISSING:
         return Result(x.scale, Shape(None, 1), REORDERED) if shape.axis == 0 else NO_CLAIM
     side = use.side(shape, dim.literal)
-    if side is None or (times.literal is UNKNOWN and side == 0 and times.shape is not None):
+    if side is None or (times.literal is UNKNOWN and side == 0 and times.shape is not None and not times.is_number):
         return NO_CLAIM
     return Result(x.scale, shape.resized(), REORDERED if side == 0 else frozenset())
 

@@ -130,9 +130,14 @@ class Argument(NamedTuple):
     first: tuple[Argument, ...] = ()
 
     @property
+    def is_number(self) -> bool:
+        """Whether it is one number that is the same on all ranks."""
+        return self.scale is None and self.shape is not None and self.shape.ndim == 0
+
+    @property
     def is_tensor(self) -> bool:
         """Whether it is, for all that is known, a tensor."""
-        return self.scale in ROWS or self.shape is not None or (self.scale is not None and self.literal is UNKNOWN)
+        return self.scale in ROWS or (self.shape is not None and not self.is_number) or (self.scale is not None and self.literal is UNKNOWN)
 
 
 class Result(NamedTuple):
