@@ -3,9 +3,9 @@
 What it does: a stop, a skipped step or a number of rounds follows rank 0's where it depends on the clock, on an evaluation that every
     rank makes for itself, or on what is not known to be the same in every process (a file that appears, memory, a package nobody has
     described). One that depends on a rank's own batch is decided by the numbers of all ranks, or, where a number is none (NaN), by any
-    rank; so is what the samples become by an average or an extreme of them. What `input` asks is asked by rank 0, whose answer all ranks
-    get. An error that the script catches around a training step is raised when there are several ranks; an exception by which the script
-    ends its training, as by `break`, is decided as that is.
+    rank; so is what the samples become by an average or an extreme of them, and how often a loop changes them. What `input` asks is asked
+    by rank 0, whose answer all ranks get. An error that the script catches around a training step is raised when there are several ranks;
+    an exception by which the script ends its training, as by `break`, is decided as that is.
 Why: a rank that leaves a loop, or steps with another learning rate, hangs the others or drifts away from them.
 Safety: safe where the condition is a comparison of averages, totals and counts, of time, or a test for NaN; a NOTE where rank 0 is
     followed in what is not known; REVIEW where it is followed in a decision about its own batch.
