@@ -203,6 +203,31 @@ def judge(net, parts):
 one, two = train("one"), train("two")
 judge(one, {"first": x[:10].view(-1, 4, 2), "last": x[30:].view(-1, 4, 2)})
 """
+_CUT = """
+class Cells(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cells, self.last = nn.GRU(2, 6, batch_first=True), nn.Linear(6, 2)
+
+    def forward(self, rows, state):
+        out, state = self.cells(rows.view(-1, 4, 2), state)
+        return self.last(out[:, -1]), state
+
+
+batch_size = 6
+net = Cells()
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+loader = DataLoader(TensorDataset(x, y), batch_size=batch_size, shuffle=True)
+for epoch in range(2):
+    state = torch.zeros(1, batch_size, 6)
+    for rows, kinds in loader:
+        scores, state = net(rows, state[:, : rows.size(0), :].contiguous())
+        loss = F.cross_entropy(scores, kinds)
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+        state = state.detach()
+"""
 
 
 def _script(text: str, start: str) -> Script:
@@ -220,6 +245,7 @@ SCRIPTS: dict[str, Script] = on_three(
         ),
         "states of zeros, in training and in a test after each epoch": _script(_AFTER, "torch.zeros(self.layers, samples, self.width)"),
         "states of either of two networks, one of which is judged by other rows": Script(_EITHER, same=("judged",)),
+        "states that are cut to as many samples as a batch has": Script(_CUT),
         "windows of rows of numbers, with what follows in each": Script(_WINDOWS, same=("held out",)),
     },
     rows=42,

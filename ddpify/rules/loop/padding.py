@@ -116,7 +116,9 @@ def cuts_by_hand(context: Context, loss: Value) -> Iterator[ast.Subscript]:
     run = context.facts.after
     for node in (n for tree in context.facts.trees.values() for n in tree.of(ast.Subscript) if n in run.trace.values):
         entries = node.slice.elts if isinstance(node.slice, ast.Tuple) else []
-        cuts = [e.upper for e in entries[1:] if isinstance(e, ast.Slice) and e.upper is not None]
+        shape = run.value(node).shape
+        along = shape.axis if shape is not None and run.value(node).scale == "sample" else None  # that of the samples, as many as there are
+        cuts = [e.upper for i, e in enumerate(entries) if i and i != along and isinstance(e, ast.Slice) and e.upper is not None]
         every = bool(entries) and isinstance(entries[0], ast.Slice) and entries[0].upper is None
         if (
             every
