@@ -11,7 +11,7 @@ from ddpify.facts.interpret.literals import literal
 from ddpify.facts.model import NOTHING, Lit, New, Tup, Value, join, just
 from ddpify.facts.operands import argument
 from ddpify.facts.origins import Origin, without
-from ddpify.facts.tensors import length, settings, value_of
+from ddpify.facts.tensors import is_batch_size, length, settings, value_of
 from ddpify.placement import rows
 from ddpify.placement.shape import LENGTH, NUMBERS, PLACES, ROWS, UNKNOWN, Argument, Base, Result, Shape
 
@@ -175,6 +175,8 @@ def _indexed(run: Interpreter, base: Value, index: Value, node: ast.Subscript, o
         return ordered
     if sorts := prefixes.first_of(run, base, entries[0]) if entries else frozenset[object]():
         operands[0], origins = Argument("sum", Shape(falling=LENGTH), slice(None)), base.origins
+    if (states := _states(run, base, entries, operands, origins)) is not None:
+        return states
     others = entries[bool(sorts) :]
     own = base.scale in ROWS and isinstance(node.slice, ast.Tuple) and any(run.own_length(e) for e in others)
     x = _with_rows_alike(base, argument(run, base))
@@ -264,6 +266,24 @@ def _chooses_rows(entries: Sequence[ast.expr]) -> bool:
     """Whether an index chooses by its first entry and takes all of the dimensions after it."""
     whole = all(isinstance(e, ast.Slice) and e.lower is e.upper is e.step is None for e in entries[1:])
     return bool(entries) and whole and not isinstance(entries[0], (ast.Slice, ast.Constant))
+
+
+def _states(
+    run: Interpreter, base: Value, entries: Sequence[ast.expr], operands: Sequence[Argument], origins: frozenset[Origin]
+) -> Value | None:
+    """As many entries of a constant as a batch has samples, along a dimension as long as a batch: `state[:, : x.size(0)]`; else None."""
+    at = next((i for i, o in enumerate(operands) if o == _BLOCK), 0)
+    made = [n for n in base.of_kind("sized") if isinstance(n, ast.Call)]
+    if not at or base.scale is not None or base.shape is None or not base.shape.uniform or len(made) != 1:
+        return None
+    if any(o.literal != slice(None) for o in operands) or sum(o == _BLOCK for o in operands) > 1:
+        return None
+    sizes = [part for a in made[0].args for part in (a.elts if isinstance(a, (ast.Tuple, ast.List)) else [a])]
+    end = getattr(entries[at], "upper", None)
+    count = run.trace.values.get(end, NOTHING) if end is not None else NOTHING
+    size = run.trace.values.get(sizes[at], NOTHING) if at < len(sizes) else NOTHING
+    as_long = is_batch_size(run, Value(frozenset(), count.origins, "sample"), size)
+    return Value(frozenset(), origins, "sample", base.shape.resized(axis=at)) if as_long else None
 
 
 def _index_entry(run: Interpreter, node: ast.expr, value: Value | None, rows: bool) -> Argument:

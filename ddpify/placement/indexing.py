@@ -48,9 +48,8 @@ def _of_constant(x: Argument, entries: Sequence[Argument]) -> Result:
     rows = [e for e in entries if e.scale in ROWS]
     if rows:
         return _chosen_by_rows(x, entries, rows)
-    block = next((i for i, e in enumerate(entries) if _is_block(e)), None)
-    if block is not None and all(e.literal == slice(None) and e.scale is None for e in entries[:block]):
-        return _one_for_each_sample(x, block, entries[block + 1 :])
+    if _is_block(entries[0]):
+        return _one_for_each_sample(x, entries[1:])
     if any(e.scale is not None for e in entries):
         return NO_CLAIM
     lists = [e for e in entries if e.literal is UNKNOWN and e.shape is not None and e.shape.ndim == 1]  # of numbers, or a mask
@@ -62,11 +61,11 @@ def _of_constant(x: Argument, entries: Sequence[Argument]) -> Result:
     return Result(None, x.shape.resized(more)._replace(front=front))
 
 
-def _one_for_each_sample(x: Argument, axis: int, others: Sequence[Argument]) -> Result:
-    """As many entries of a constant, along a dimension, as there are samples: on each rank the first, whichever samples it has."""
+def _one_for_each_sample(x: Argument, others: Sequence[Argument]) -> Result:
+    """As many entries of a constant as there are samples: on each rank the first, whichever samples it has."""
     if x.shape is None or not x.shape.uniform or any(e.scale is not None for e in others):
         return COUPLED
-    return Result("sample", x.shape.resized(axis=axis)) if all(e.literal == slice(None) for e in others) else NO_CLAIM
+    return Result("sample", x.shape.resized()) if all(e.literal == slice(None) for e in others) else NO_CLAIM
 
 
 def _chosen_by_rows(x: Argument, entries: Sequence[Argument], rows: Sequence[Argument]) -> Result:
