@@ -166,7 +166,8 @@ def _read_as_shape(context: Context, node: ast.Call, part: ast.expr, sizes: Size
 def _handed_by_training(context: Context, node: ast.Call, sizes: Sizes) -> list[ast.expr | None] | None:
     """Where training hands over the batch size to what makes a tensor for others, too; None where that is for training alone."""
     calls = context.facts.after.calls(node)
-    trains = [in_training(context, call) and _is_given(call, sizes) for call in calls]
+    given = [_is_given(context, call, sizes) for call in calls]
+    trains = [in_training(context, call) and (here or not any(given)) for call, here in zip(calls, given, strict=True)]
     return None if all(trains) else _handed(context, [call for call, training in zip(calls, trains, strict=True) if training], sizes)
 
 
@@ -184,9 +185,11 @@ def _handed_elsewhere(context: Context) -> set[ast.expr | None]:
     return out
 
 
-def _is_given(call: Call, sizes: Sizes) -> bool:
+def _is_given(context: Context, call: Call, sizes: Sizes) -> bool:
     """Whether a call is given the batch size where it is made from, rather than another number by the same name."""
-    return any(map(sizes.read, with_entries([*call.args, *call.keywords.values()])))
+    given = list(with_entries([*call.args, *call.keywords.values()]))
+    lists = [context.facts.after.attribute(o, "[]") for v in given for o in v.instances() if o.path == "list"]
+    return any(map(sizes.read, [*given, *lists]))
 
 
 def _handed_over(context: Context, call: Call, sizes: Sizes) -> ast.expr | None:
