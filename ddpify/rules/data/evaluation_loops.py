@@ -35,7 +35,7 @@ def obstacle(context: Context, effects: Effects, loop: ast.For) -> str:
     why = _in_body(context, effects, loop) or _in_what_is_live(context, loop) or _in_calls(context, loop)
     if why:
         return why
-    if asks_all_ranks(context, loop):
+    if asks_all_ranks(context, loop) or _runs_collective(context, loop):
         return "what it calls asks all ranks, as in training: each needs as many batches"
     calls = context.facts.after.trace.calls
     if not any(c.method == "eval" and context.facts.model_of(c.receiver) is not None for c in calls) and _may_normalise(context):
@@ -107,11 +107,15 @@ def asks_all_ranks(context: Context, loop: ast.For) -> bool:
     under = (c for c in run.trace.calls if c.result.scale == "weighted" and any(each.node is loop for each in c.loops))
     if any(other.result.batches() & feeding for c in under for other in run.calls(c.node) if c.node not in inside(loop)):
         return True
-    if any(c.func.paths() & library.COLLECTIVES and any(each.node is loop for each in c.loops) for c in run.trace.calls):
-        return True
     decided = {d.node for d in run.trace.decisions if any(each.node is loop for each in d.loops)} - inside(loop)
     others = (d for d in run.trace.decisions if d.node in decided and not any(each.node is loop for each in d.loops))
     return any(isinstance(d.node, (ast.If, ast.While)) and needs_one_answer(context, d.node, d, d.test) for d in others)
+
+
+def _runs_collective(context: Context, loop: ast.For) -> bool:
+    """Whether a collective runs in a loop: all ranks pad alike, or a converted script agrees on a decision."""
+    calls = context.facts.after.trace.calls
+    return any(c.func.paths() & library.COLLECTIVES and any(each.node is loop for each in c.loops) for c in calls)
 
 
 def _is_carried(context: Context, loop: ast.For, group: list[Write]) -> bool:
