@@ -113,8 +113,7 @@ def execute_for(run: Interpreter, node: ast.For) -> bool:
 
 def _left_by_rounds(run: Interpreter, node: ast.For, over: Value) -> None:
     """After a loop that a rank's own rows end: what its last round has bound is not what that of the whole batch binds."""
-    targets = {n.id: n for n in names_stored(node)}
-    for name in targets:
+    for name in dict.fromkeys(n.id for n in names_stored(node)):
         if (held := run.lookup(name)) != NOTHING:
             run.bind(name, prefixes.after_rounds(node, held, over))
     for target in (n for s in node.body for n in walk(s) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)):

@@ -175,9 +175,9 @@ def numbers(use: Use) -> Value:
     """`range(...)`: with what its ends depend on."""
     obj, ends = use.instance("range"), use.mixed
     if ends.scale is not None:
-        (scale, *others) = {a.scale for a in use.args if a.scale is not None}
-        kept = scale if scale in EXTREMES and not others else ends.scale
-        use.run.memory[obj, operands.ENDS] = Value(frozenset(), ends.origins, kept)
+        scales = {a.scale for a in use.args if a.scale is not None}
+        extreme = next(iter(scales)) if len(scales) == 1 and scales <= set(EXTREMES) else None
+        use.run.memory[obj, operands.ENDS] = Value(frozenset(), ends.origins, extreme or ends.scale)
     if len(use.args) == 2:
         use.run.memory[obj, tensors.START] = use.args[0]
     return Value(frozenset((obj,)), ends.origins)

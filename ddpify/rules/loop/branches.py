@@ -95,10 +95,15 @@ def _leaves(context: Context, node: ast.If | ast.While) -> bool:
         function = tree.function(statement)
         around: ast.AST = function
         if isinstance(statement, (ast.Break, ast.Continue)):
-            around = next(up for up in tree.ancestors(statement) if isinstance(up, (ast.For, ast.AsyncFor, ast.While)))
+            around = loop_around(context, statement)
         if function in context.forwards or any(n in context.once(_collectives) for n in walk(around)):
             return True
     return False
+
+
+def loop_around(context: Context, statement: ast.stmt) -> ast.AST:
+    """The loop that a `break` or a `continue` is about."""
+    return next(up for up in context.facts.tree_of(statement).ancestors(statement) if isinstance(up, (ast.For, ast.AsyncFor, ast.While)))
 
 
 def _changes_training(context: Context, node: ast.AST) -> bool:

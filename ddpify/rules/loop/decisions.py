@@ -28,13 +28,12 @@ from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.io.guarded import guards_of
 from ddpify.rules.loop import caught, questions, unknown
-from ddpify.rules.loop.branches import ends_with_error, parts_ranks
+from ddpify.rules.loop.branches import ends_with_error, loop_around, parts_ranks
 from ddpify.rules.loop.carried import chooses_for_loss
 from ddpify.rules.loop.settings import evaluated
 from ddpify.rules.loop.sharded_parts import over_ranks, sharded_parts
 
 CODE = "DDP403"
-_CHOOSING = ("mean", "weighted")
 TITLE = "take the same decision on all ranks"
 EXAMPLES: tuple[Example, ...] = (
     Example(
@@ -195,8 +194,8 @@ def _chooses_rows(context: Context, node: ast.If | ast.While) -> bool:
     Or how often a loop changes them, which it leaves: `if loss < 0.1: break`.
     """
     value, own = context.facts.after.value, own_statements(node)
-    left = {_loop_around(context, s) for s in own if isinstance(s, ast.Break)} - context.facts.training_loops
-    by = (*_CHOOSING, *EXTREMES, *(("sum", "count") if left else ()))
+    left = {loop_around(context, s) for s in own if isinstance(s, ast.Break)} - context.facts.training_loops
+    by = ("mean", "weighted", *EXTREMES, *(("sum", "count") if left else ()))
     tested = [value(n) for n in walk(node.test) if isinstance(n, ast.expr)]
     if not any(v.scale in by and context.from_sharded_data(v) and not v.of_kind("whole") for v in tested):
         return False
@@ -215,11 +214,6 @@ def _is_agreed_elsewhere(context: Context, node: ast.If | ast.While, decisions: 
     zero = isinstance(test, ast.Compare) and all(isinstance(c, ast.Constant) and c.value == 0 for c in test.comparators)
     parts = sharded_parts(context, test) or []
     return not outside or zero or _is_of_any(context, test) or (bool(parts) and all(value(part).scale == "mean" for part in parts))
-
-
-def _loop_around(context: Context, statement: ast.stmt) -> ast.AST:
-    """The loop that a `break` leaves."""
-    return next(up for up in context.facts.tree_of(statement).ancestors(statement) if isinstance(up, (ast.For, ast.AsyncFor, ast.While)))
 
 
 def _is_of_any(context: Context, test: ast.expr) -> bool:

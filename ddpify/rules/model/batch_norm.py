@@ -12,7 +12,7 @@ from ddpify.facts import library
 from ddpify.facts.collect import TrainedModel, first_order, is_read
 from ddpify.facts.library.networks import is_library_model
 from ddpify.facts.library.transformers import LANGUAGE_MODELS
-from ddpify.facts.model import NOTHING, Class, Lit, New, Obj, Part, Store, Value, outermost
+from ddpify.facts.model import NOTHING, Call, Class, Lit, New, Obj, Part, Store, Value, outermost
 from ddpify.facts.tree import calls_in, same
 from ddpify.rules.base import Change, Finding, Safety
 from ddpify.rules.context import Context
@@ -239,8 +239,14 @@ def synced_forwards(context: Context) -> set[ast.AST]:
         for call in run.trace.calls if sync(context, model) else ():
             if context.facts.model_of(call.func) is model:
                 mode = max((c for c in switches if c.order < call.order), key=lambda c: c.order, default=None)
-                out.update((call.node, *call.stack) if mode is None or mode.method == "train" else ())
+                off = mode is not None and (mode.method == "eval" or any(isinstance(o, Lit) and o.value is False for o in _given(mode)))
+                out.update(() if off else (call.node, *call.stack))
     return out
+
+
+def _given(call: Call) -> frozenset[Obj]:
+    """What `model.train(mode)` is given."""
+    return (call.argument(0, "mode") or NOTHING).objs
 
 
 def _is_taken_from_lists(context: Context, model: TrainedModel) -> bool:
