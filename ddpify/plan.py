@@ -429,7 +429,7 @@ def _blocked(context: Context, findings: list[Finding]) -> bool:
     facts = context.facts
     return (
         (not facts.models and not facts.averaged_optimizers)
-        or (bool(facts.models) and all(m.wrap is None and not m.wrapped and m not in facts.needs_no_wrapper for m in facts.models))
+        or (bool(facts.models) and not any(m.wraps or m.wrapped or m in facts.needs_no_wrapper for m in facts.models))
         or any(f.level is Safety.MANUAL and f.code in ("DDP201",) for f in findings)
     )
 

@@ -1,5 +1,7 @@
 """Scripts whose models are more than plain layers: parts that rest, compiled, checkpointed, halved, hooked, of several dtypes."""
 
+import textwrap
+
 from scripts import Script
 
 _JUDGED = """
@@ -2919,3 +2921,77 @@ RESTING = frozenset(
         "an early exit that is trained first",
     ]
 )
+
+
+_SEVERAL = """
+class Net(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.body = nn.Linear(8, width)
+        self.head = nn.Linear(width, 2)
+
+    def forward(self, rows):
+        return self.head(torch.relu(self.body(rows)))
+
+
+def fit(net, feed, epochs=3):
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(epochs):
+        total = 0.0
+        for rows, kinds in feed:
+            loss = F.cross_entropy(net(rows), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+            total += loss.item()
+    with torch.no_grad():
+        print("fit", f"{total / len(feed):.6f}", f"{F.cross_entropy(net(x), y).item():.6f}")
+    return total
+
+
+def loader(start, stop):
+    return DataLoader(TensorDataset(x[start:stop], y[start:stop]), batch_size=6, shuffle=True)
+
+
+"""
+_FITTED = {
+    "two models, each by its name": """
+        narrow = Net(6)
+        fit(narrow, loader(0, 36))
+        wide = Net(12)
+        fit(wide, loader(0, 36))
+        torch.save({"narrow": narrow.state_dict(), "wide": wide.state_dict()}, "nets.pt")
+        """,
+    "two models by one name, the first of them saved between": """
+        net = Net(6)
+        fit(net, loader(0, 36))
+        torch.save(net.state_dict(), "narrow.pt")
+        net = Net(12)
+        fit(net, loader(0, 36))
+        torch.save(net.state_dict(), "wide.pt")
+        """,
+    "a model of each fold, and one of all": """
+        best, kept = float("inf"), None
+        for fold in range(3):
+            net = Net(6)
+            total = fit(net, loader(12 * fold, 12 * fold + 12))
+            if total < best:
+                best, kept = total, {name: weight.clone() for name, weight in net.state_dict().items()}
+        net = Net(6)
+        net.load_state_dict(kept)
+        fit(net, loader(0, 36))
+        torch.save(net.state_dict(), "net.pt")
+        """,
+    "a model of each rate, which a call makes, and the last one": """
+        for epochs in (1, 2):
+            fit(Net(6), loader(0, 36), epochs)
+        net = Net(12)
+        fit(net, loader(0, 36))
+        torch.save(net.state_dict(), "net.pt")
+        """,
+}
+SEVERAL = {
+    f"{title}, by one function that trains": Script(_SEVERAL + textwrap.dedent(text).lstrip(), same=("fit",), ranks=(2, 3), rows=36)
+    for title, text in _FITTED.items()
+}
+SCRIPTS |= SEVERAL

@@ -1,8 +1,11 @@
-"""Which models are wrapped with `find_unused_parameters`: those that need it, and no others."""
+"""Which models are wrapped, and which of them with `find_unused_parameters`: those that need it, and no others."""
+
+from pathlib import Path
 
 import pytest
 import table_unused
-from scripts import text
+import table_wraps
+from scripts import converted, text
 
 import ddpify
 from ddpify import Options
@@ -99,3 +102,11 @@ def test_models_of_libraries(title: str) -> None:
     imported, model, rests, normed = LIBRARY[title]
     code = ddpify.convert(BACKBONE.format(imported=imported, model=model, out="model(x)")).code
     assert ("find_unused_parameters=True" in code, "convert_sync_batchnorm" in code) == (rests, normed)
+
+
+@pytest.mark.parametrize("title", table_wraps.SEVERAL)
+def test_each_model_that_a_function_trains_is_wrapped_where_it_is_made(title: str, tmp_path: Path) -> None:
+    code = converted(table_wraps.SEVERAL[title], tmp_path).code
+    made = 1 if "which a call makes" in title else 2  # such a one is wrapped in the function
+    assert code.count(" = DistributedDataParallel(") == made
+    assert "average_gradients" not in code and "drawn_by_rank_zero" not in code

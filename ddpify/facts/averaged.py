@@ -46,7 +46,7 @@ def _not_averaged(facts: Facts, done: set[New]) -> set[New]:
     """
     unwrapped = {m for m in facts.models if optimizers_of(facts, m) & done}
     unserved = set(unfit(facts))
-    apart = {m for m in facts.models if (m.wrap is None and not m.wrapped) or m in unserved} - unwrapped
+    apart = {m for m in facts.models if not (m.wraps or m.wrapped) or m in unserved} - unwrapped
     moving = [optimizers_of(facts, m) for m in apart]
     if not all(moving) or any(collect.moved_by_hand(facts)):
         return set()

@@ -19,15 +19,23 @@ from ddpify.project import Project
 from ddpify.records import dataclass, field, replace
 
 
+@dataclass(frozen=True)
+class Wrap:
+    """After which statement a target is to hold a wrapped model."""
+
+    after: ast.stmt
+    target: ast.expr
+    container: str  # "list" or "dict" where the target holds several models
+
+
 @dataclass(eq=False)
 class TrainedModel:
     """A model whose parameters an optimizer moves: the objects it may be (alternatives of one variable)."""
 
     objs: frozenset[Obj]
     forwards: frozenset[ast.AST]
-    wrap: tuple[ast.stmt, ast.expr] | None = None
+    wraps: tuple[Wrap, ...] = ()  # several where it is made in several places
     wrapped: bool = False
-    container: str = ""  # "list" or "dict" where the target of the wrap holds several models
 
     @property
     def first(self) -> Obj:

@@ -7,11 +7,11 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
 from itertools import chain, islice, pairwise
 
 from ddpify.facts import library, pickled
-from ddpify.facts.collect import Facts, TrainedModel, first_order, is_read, made_instead, training_calls
+from ddpify.facts.collect import Facts, TrainedModel, Wrap, first_order, is_read, made_instead, training_calls
 from ddpify.facts.library import effects
 from ddpify.facts.model import NOTHING, Call, Func, Lit, Method, New, Obj, Part, Store, Tup, Value, outermost
 from ddpify.facts.one_branch import is_there
-from ddpify.facts.runs import RUNS_TO_SHOW, Run, run, run_by
+from ddpify.facts.runs import RUNS_TO_SHOW, Run, place_of, run, run_by
 from ddpify.facts.tree import Tree, arguments, inside, own_nodes, own_statements, same, structure, walk
 from ddpify.records import replace
 
@@ -25,16 +25,16 @@ _FOR_ANY_OBJECT = {"isinstance", "type", "id", "hasattr", "setattr", "dict", "li
 def place_wraps(facts: Facts) -> None:
     """Find, for each trained model, the statement after which its name shall hold the wrapped model; fills `wrap` and `after`."""
     facts.wraps, facts.after, facts.unwrapped_arguments = {}, facts.before, frozenset()
-    todo: dict[TrainedModel, Iterator[Place]] = {}
+    todo: dict[TrainedModel, Iterator[tuple[Place, ...]]] = {}
     for model in sorted(facts.models, key=lambda m: first_order(facts, m)):
-        model.wrap, model.wrapped = None, _is_wrapped_in(model, facts.before)
+        model.wraps, model.wrapped = (), _is_wrapped_in(model, facts.before)
         if not model.wrapped and model not in facts.needs_no_wrapper:
-            todo[model] = _places(facts, model)
-    best = {model: next(places, None) for model, places in todo.items()}
-    together = {model: place for model, place in best.items() if place is not None}
+            todo[model] = _ways(facts, model)
+    best = {model: next(ways, ()) for model, ways in todo.items()}
+    together = {model: places for model, places in best.items() if places}
     if len(todo) < 2 or len(together) < len(todo) or not _wrap(facts, together):
-        for model, place in together.items():
-            any(_wrap(facts, {model: place}) for place in chain((place,), todo[model]))
+        for model, places in together.items():
+            any(_wrap(facts, {model: way}) for way in chain((places,), todo[model]))
     if facts.after is facts.before and any(library.DATAPARALLEL in c.func.paths() for c in facts.before.trace.calls):
         facts.after = run(facts.project, replace(facts.wrapping, wraps=facts.wraps))
     trained: set[ast.expr] = set()
@@ -52,27 +52,45 @@ def place_wraps(facts: Facts) -> None:
     facts.pickled = found_saved if found_saved and _unwrapped(facts, found_saved) else frozenset()
 
 
-def _places(facts: Facts, model: TrainedModel) -> Iterator[Place]:
-    """The places to try for a model, the best first."""
+def _ways(facts: Facts, model: TrainedModel) -> Iterator[tuple[Place, ...]]:
+    """The places to try for a model, the best first: one for all that it may be, or else one for each."""
     most = 20 if facts.before.interpreter.spent < 10_000 else 3  # each trial runs the script once more
-    for statement, target in islice(candidates(facts, model), most):
+    for place in islice(_places(facts, model), most):
+        yield (place,)
+    if len(model.objs) > 1:
+        parts = [TrainedModel(frozenset((obj,)), model.forwards) for obj in sorted(model.objs, key=place_of)]
+        found = [next(_places(facts, part), None) for part in parts]
+        if None not in found:
+            yield tuple(dict.fromkeys(place for place in found if place is not None))
+
+
+def _places(facts: Facts, model: TrainedModel) -> Iterator[Place]:
+    """The places where a name holds a model, the likeliest first."""
+    for statement, target in candidates(facts, model):
         if not _part_of_a_module(facts, target, statement):
             known: dict[Hashable, ast.expr] = facts.project.memo.setdefault(("wraps", statement), {})  # type: ignore[assignment]
             yield statement, known.setdefault(structure(target), target)
 
 
-def _wrap(facts: Facts, places: Mapping[TrainedModel, Place]) -> bool:
+def _wrap(facts: Facts, places: Mapping[TrainedModel, tuple[Place, ...]]) -> bool:
     """Wrap models at some places, beside what is wrapped already, where a run shows that they train through wrappers then."""
     trial = dict(facts.wraps)
-    for statement, target in places.values():
+    for statement, target in chain.from_iterable(places.values()):
         trial[statement] = (*trial.get(statement, ()), target)
     tried = run(facts.project, replace(facts.wrapping, wraps=trial))
-    if not all(_is_wrapped_in(model, tried) for model in places):
+    if not all(_is_wrapped_in(model, tried) for model in places) or _is_wrapped_twice(tried):
         return False
-    for model, (statement, target) in places.items():
-        model.wrap, model.container = (statement, target), container_kind(facts, statement, target)
+    for model, way in places.items():
+        model.wraps = tuple(Wrap(statement, target, container_kind(facts, statement, target)) for statement, target in way)
     facts.wraps, facts.after = trial, tried
     return True
+
+
+def _is_wrapped_twice(run: Run) -> bool:
+    """Whether an edit's wrapper holds another wrapper."""
+    held = {o: value for (o, name), value in run.memory.items() if name == "module" and isinstance(o, New) and o.path == library.DDP}
+    made = [value for wrapper, value in held.items() if not isinstance(wrapper.node, ast.Call)]
+    return any(getattr(o, "path", "") in library.DDPS for value in made for o in value.objs)
 
 
 def first_run(facts: Facts, models: Sequence[TrainedModel], objs: Set[Obj]) -> int:
@@ -278,7 +296,7 @@ def _touches(facts: Facts, model: TrainedModel, call: Call) -> bool:
 def candidates(facts: Facts, model: TrainedModel, train: Call | None = None) -> Iterator[tuple[ast.stmt, ast.expr]]:
     """Statements after which the model could be wrapped, and the names to wrap, the likeliest first; `train`: before that call."""
     run = facts.before
-    forwards = [c for n in model.forwards for c in run.calls(n) if not c.no_grad]
+    forwards = [c for n in model.forwards for c in run.calls(n) if not c.no_grad and run.unwrap(Value(run_by(c))) & model.objs]
     first = min(forwards, key=lambda c: c.order, default=train)
     if first is None:
         return

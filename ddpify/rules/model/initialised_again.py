@@ -166,7 +166,7 @@ def _is_alike_after(context: Context, tree: Tree, statement: ast.stmt, model: Tr
     """Whether a later statement of the same block wraps the model, or broadcasts what it holds."""
     run, block = context.facts.after, tree.block(statement)
     rest = block[block.index(statement) :]
-    if model.wrap is not None and model.wrap[0] in rest:
+    if any(wrap.after in rest for wrap in model.wraps):
         return True
     alike = {"torch.distributed.broadcast", *library.DDPS}
     sites = {n for c in run.trace.calls if c.func.paths() & alike for n in (c.node, *c.stack)}

@@ -116,7 +116,7 @@ def _meets_at_each_backward(context: Context) -> bool:
 def _only_model(context: Context) -> TrainedModel | None:
     """The one model that is trained, where it is wrapped by an edit."""
     facts, model = context.facts, context.facts.models[0] if len(context.facts.models) == 1 else None
-    edited = model is not None and model.wrap is not None and not model.wrapped and facts.is_edited(model.wrap[0])
+    edited = model is not None and not model.wrapped and len(model.wraps) == 1 and facts.is_edited(model.wraps[0].after)
     return model if edited else None
 
 

@@ -20,7 +20,7 @@ import textwrap
 from collections.abc import Iterator
 
 from ddpify.edits import InsertAfter
-from ddpify.facts.collect import TrainedModel, uncovered
+from ddpify.facts.collect import TrainedModel, Wrap, uncovered
 from ddpify.facts.initialize import Site
 from ddpify.facts.model import Lit
 from ddpify.facts.wrapper import apex_fails, reentrant
@@ -153,23 +153,37 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
 
 
 def _wrapped(context: Context, model: TrainedModel, discharged: tuple[Obligation, ...]) -> Iterator[Change | Finding]:
-    """The wrap of a model, and what is to be known of it."""
-    facts = context.facts
-    if model.wrap is None:
+    """The wraps of a model, and what is to be known of them."""
+    if not model.wraps:
         first = min(model.forwards, key=lambda n: getattr(n, "lineno", 0))
         why = "there is no line where the model can be wrapped for this forward alone: its gradients would not be averaged"
         fix = "wrap the model after its last change: model = DistributedDataParallel(model, device_ids=[local_rank])"
         yield context.manual(CODE, first, why, fix, discharged)
-        return
-    statement, target = model.wrap
-    text = ast.unparse(target)
+    for wrap in model.wraps:
+        yield from _wrapped_at(context, model, wrap, discharged)
+    facts = context.facts
+    again = reentrant(facts, model)
+    if again is not None and unused.unused(context, model):
+        yield from checkpointing.findings(context, again)
+    node, fails = apex_fails(facts, model) if context.options.apex_ddp else (None, "")
+    if fails and context.apex_ddp:
+        at, level = (node, Safety.MANUAL) if node else (model.wraps[0].after, Safety.REVIEW)
+        yield context.manual(CODE, at, fails, "convert with --ddp torch", level=level)
+    elif fails:
+        yield context.manual(CODE, node or model.wraps[0].after, f"{fails}; torch's is used", level=Safety.NOTE)
+
+
+def _wrapped_at(context: Context, model: TrainedModel, wrap: Wrap, discharged: tuple[Obligation, ...]) -> Iterator[Change | Finding]:
+    """One wrap of a model."""
+    facts, statement = context.facts, wrap.after
+    text = ast.unparse(wrap.target)
     name = text.replace("'", '"') if context.quoted("") == '""' else text
-    code = _code(context, model, name)
+    code = _code(context, model, name, wrap.container)
     if not facts.is_edited(statement):
         why = "the model is made and trained in a module that is not edited: its gradients would not be averaged"
         yield context.manual(CODE, statement, why, f"after this line: {code}", discharged)
         return
-    moved, needs = moved_in_loop.move(context, model.objs, name, statement) if not model.container else ("", ())
+    moved, needs = moved_in_loop.move(context, model.objs, name, statement) if not wrap.container else ("", ())
     why = "backward averages the gradients over all ranks, and every rank starts from rank 0's parameters"
     if "find_unused_parameters=True" in code:
         why += "; DDP looks for parameters that get no gradient in a step, for which it would wait forever"
@@ -178,22 +192,14 @@ def _wrapped(context: Context, model: TrainedModel, discharged: tuple[Obligation
         why,
         context.tree.shown,
         statement,
-        (InsertAfter(statement, _if_made(context, target, name, moved + code)),),
+        (InsertAfter(statement, _if_made(context, wrap.target, name, moved + code)),),
         context.wrapper_imports,
         Safety.SAFE,
         discharges=discharged,
         needs=needs,
         alternatives=(Alternative("find_unused_parameters", "on"),) if context.options.find_unused_parameters == "auto" else (),
     )
-    again = reentrant(facts, model)
-    if again is not None and unused.unused(context, model):
-        yield from checkpointing.findings(context, again)
     yield from batch_norm.findings(context, model, statement)
-    node, fails = apex_fails(facts, model) if context.options.apex_ddp else (None, "")
-    if fails and context.apex_ddp:
-        yield context.manual(CODE, node or statement, fails, "convert with --ddp torch", level=Safety.MANUAL if node else Safety.REVIEW)
-    elif fails:
-        yield context.manual(CODE, node or statement, f"{fails}; torch's is used", level=Safety.NOTE)
 
 
 def _if_made(context: Context, target: ast.expr, name: str, code: str) -> str:
@@ -204,20 +210,20 @@ def _if_made(context: Context, target: ast.expr, name: str, code: str) -> str:
     return f"if {name} is not None:\n" + textwrap.indent(code, "    ")
 
 
-def _code(context: Context, model: TrainedModel, target: str) -> str:
+def _code(context: Context, model: TrainedModel, target: str, container: str) -> str:
     """The statements that wrap what `target` holds: a model, or each model of a list or dict."""
-    name = target if not model.container else "net" if target != "net" else "model"
+    name = target if not container else "net" if target != "net" else "model"
     again = reentrant(context.facts, model)
     still = again is not None and context.options.find_unused_parameters == "auto"
     rests = ", static_graph=True" if still else ", find_unused_parameters=True"  # it cannot look for them and go back through a part twice
     wrapped = context.wrapper(name, name, rests if unused.unused(context, model) else "")
     synced = f"torch.nn.SyncBatchNorm.convert_sync_batchnorm({name})"
     sync = batch_norm.sync(context, model)
-    if not model.container:
+    if not container:
         code = f"{name} = {wrapped}"
         return batch_norm.converted(context, model, name) + code if sync and not isinstance(context.amp, Site) else code
     many = f"{target} = [{{}} for {name} in {target}]"
-    if model.container == "dict":
+    if container == "dict":
         many = f"{target} = {{{{key: {{}} for key, {name} in {target}.items()}}}}"
     each = many.format(wrapped)
     return many.format(f"{synced} if {batch_norm.test(context, model, name)} else {name}") + "\n" + each if sync else each

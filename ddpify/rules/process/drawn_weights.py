@@ -92,16 +92,20 @@ def _is_broadcast(context: Context, obj: New, order: int) -> bool:
     """Whether a network is wrapped at that time, which has given it rank 0's weights."""
     run = context.facts.after
     made = max((call.order for call in run.calls(obj.node) if call.order < order), default=-1)
-    for wrapper in context.once(_called_wrappers):
-        wraps = any(made < call.order < order for call in run.calls(wrapper.node))
+    for wrapper, calls in context.once(_wrapper_calls).items():
+        wraps = any(made < call.order < order for call in calls)
         if wraps and run.part_of((obj,), run.attribute(wrapper, "module").objs):
             return True
     return obj.path in library.DDPS
 
 
-def _called_wrappers(context: Context) -> frozenset[New]:
-    """The wrappers that are called somewhere."""
-    return frozenset(o for call in context.facts.after.trace.calls for o in call.func.instances() if o.path in library.DDPS)
+def _wrapper_calls(context: Context) -> dict[New, list[Call]]:
+    """The wrappers that are called somewhere, with the calls of them and those that make them: an edit's has none of these."""
+    run, found = context.facts.after, dict[New, list[Call]]()
+    for call in run.trace.calls:
+        for wrapper in (o for o in call.func.instances() if o.path in library.DDPS):
+            found.setdefault(wrapper, list(run.calls(wrapper.node))).append(call)
+    return found
 
 
 def in_a_buffer(context: Context, call: Call) -> bool:
