@@ -513,8 +513,8 @@ def optimizer_parameters(facts: Facts, optimizer: New) -> Value:
 
 
 def redistributed_run(facts: Facts, how: Mapping[ast.expr, str]) -> Run:
-    """A run in which some expressions have the placement that an edit would give them."""
-    known = facts.wrapping
+    """A run in which some expressions have the placement that an edit would give them, beside the edits that are known by now."""
+    known = facts.wrapping if facts.after is facts.before else replace(facts.after.interpreter.assumed, ignore_dp=True)
     return run(facts.project, replace(known, redistributed={**known.redistributed, **how}))
 
 

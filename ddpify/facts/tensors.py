@@ -105,8 +105,15 @@ def uneven(parts: Sequence[Value]) -> bool:
     """Whether a rank's own rows meet all ranks' rows, or numbers made of those."""
     for part in parts:
         if part.scale in ROWS:
-            return any(p.scale is None and p.of_kind("whole") for p in parts)
+            return any(p.scale is None and p.of_kind("whole") and not _is_under(p.shape, part.shape) for p in parts)
     return False
+
+
+def _is_under(shape: Shape | None, rows: Shape | None) -> bool:
+    """Whether none of a tensor's dimensions meets that of some samples: it has fewer behind it, or one entry there."""
+    if shape is None or rows is None or shape.ndim is None or rows.ndim is None:
+        return False
+    return shape.ndim < rows.ndim - rows.axis or (shape.front and shape.ndim == rows.ndim - rows.axis)
 
 
 def _is_decided(parts: Sequence[Value]) -> bool:

@@ -293,8 +293,16 @@ def counted_up(use: Use) -> Result:
 
 def _constant_left(shape: Shape | None, dim: Argument, keep: Argument, several: bool) -> Shape | None:
     """The dimensions of a constant without one; None where it is not known that it is one."""
-    one = type(dim.literal) is int and keep.literal is None
-    return shape.resized(-1)._replace(several=several) if one and shape is not None else None
+    dims = literals(dim)
+    if shape is None or keep.literal not in (None, True, False):
+        return None
+    if dim is MISSING:
+        return Shape()
+    if not dims or not all(type(d) is int for d in dims):
+        return None
+    if keep.literal:
+        return shape.resized()._replace(several=several, front=shape.front or 0 in dims or (shape.ndim is not None and -shape.ndim in dims))
+    return shape.resized(-len(dims))._replace(several=several)
 
 
 def _left(shape: Shape, sides: Sequence[int | None], keep: object) -> Shape:

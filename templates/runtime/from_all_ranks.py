@@ -8,11 +8,22 @@ class AllRanksRows(torch.autograd.Function):
         return torch.stack(parts, 1).flatten(0, 1).clone()  # not a view, which nothing could change in place
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx, gradient):
-        total = gradient.contiguous().clone()
+        return RowsOfSum.apply(gradient)
+
+
+class RowsOfSum(torch.autograd.Function):
+    """This rank's rows of the sum over all ranks; its gradient is gathered, for losses that depend on gradients."""
+
+    @staticmethod
+    def forward(ctx, rows):
+        total = rows.contiguous().clone()
         dist.all_reduce(total)
         return total[rank::world_size]
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return AllRanksRows.apply(gradient.contiguous())
 
 
 def from_all_ranks(rows):

@@ -44,7 +44,7 @@ def agreed(value: Value, shares: frozenset[New] | None = None) -> Value:
 def whole(value: Value) -> Value:
     """All ranks' rows of what each rank has some of: the same on every rank, as is what is computed from them."""
     kept = agreed(value).origins - {Origin("agreed")}
-    return Value(frozenset(), kept | {Origin("whole", of) for of in value.of_kind("batch")})
+    return Value(frozenset(), kept | {Origin("whole", of) for of in value.of_kind("batch")}, None, value.shape)
 
 
 def same_rows(batch: Value) -> Value:

@@ -87,12 +87,12 @@ def _by_some_calls(context: Context, node: ast.Call, rows: dict[ast.Call, list[a
     used = loss_in(marked, node).of_kind("mark")
     run = context.facts.after
     used = frozenset(n for n in used if not any(set(c.stack) & used for c in run.calls(n)))
-    if not used or not all(context.facts.may_edit(n) and _called_by_all_ranks(context, n) for n in used) or _differentiates(run, used):
+    if not used or not all(context.facts.may_edit(n) and called_by_all_ranks(context, n) for n in used) or _differentiates(run, used):
         return None
     calls = tuple(sorted(used, key=lambda n: (n.lineno, n.col_offset)))
     parts = tuple(a for n in calls for a in rows[n] if not marked.value(a).of_kind("mark") & used)  # what they give is whole then
     graded = frozenset(a for n in calls for a in rows[n] if any(c.no_grad for c in run.calls(n)))
-    edits = [Replace(a, _gathered(context, a, a in graded), (a,)) for a in parts]
+    edits = [Replace(a, gathered(context, a, a in graded), (a,)) for a in parts]
     out = WholeBatchLoss(calls[0], tuple(edits), parts, graded)
     after = collect.redistributed_run(context.facts, dict(out.redistributes))
     if any(_draws_or_reads_keys(after, n) or _is_weighed_by_draws(context, n) for n in calls):
@@ -100,11 +100,11 @@ def _by_some_calls(context: Context, node: ast.Call, rows: dict[ast.Call, list[a
     return out if is_of_all_ranks(context, after, node) else None
 
 
-def _gathered(context: Context, node: ast.expr, graded: bool = False) -> str:
+def gathered(context: Context, node: ast.expr, graded: bool = False) -> str:
     """What gathers a tensor, or each tensor of a tuple, of a list or of a dict."""
     gather, rows = context.names["from_all_ranks"], context.facts.after.value(node)
     if graded:
-        text = f"{_gathered(context, node)} if torch.is_grad_enabled() else {{0}}"
+        text = f"{gathered(context, node)} if torch.is_grad_enabled() else {{0}}"
         return text if isinstance(context.facts.tree_of(node).parent[node], (ast.Call, ast.keyword)) else f"({text})"
     several = rows.shape is not None and rows.shape.several is True
     if not rows.objs and not several:
@@ -141,7 +141,7 @@ def _from_names(context: Context, node: ast.Call, around: ast.AST, statements: l
         if some and not set(some) & loss_terms(context, node) and _suffices(context, node, how, rest):
             firsts = {r.id: r for r in reversed(some)}
             names = dict.fromkeys(r.id for r in some)
-            lines = [f"{name} = {_gathered(context, firsts[name]).format(name)}" for name in names]
+            lines = [f"{name} = {gathered(context, firsts[name]).format(name)}" for name in names]
             block = "if torch.is_grad_enabled():" + "".join(f"\n    {line}" for line in lines) if evaluated else "\n".join(lines)
             return replace(how, edits=(InsertAfter(last, block),))
     return None
@@ -457,7 +457,7 @@ def _holds_own_batch(context: Context, value: Value) -> bool:
     )
 
 
-def _called_by_all_ranks(context: Context, node: ast.Call) -> bool:
+def called_by_all_ranks(context: Context, node: ast.Call) -> bool:
     """Whether all ranks make a call, where it has gradients, for equally many rows: in training, under no condition of their own."""
     calls = [c for c in context.facts.after.calls(node) if not c.no_grad]
     return bool(calls) and all(of_training(context, c.result) and not has_own_test(context, c) for c in calls)

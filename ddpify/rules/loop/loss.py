@@ -39,7 +39,7 @@ from ddpify.rules.base import (
     Safety,
 )
 from ddpify.rules.context import Context
-from ddpify.rules.loop import batch_parts, coupled_losses, divisors, doubts, padding, shared_numbers, unknown, valid_targets
+from ddpify.rules.loop import batch_parts, coupled_forwards, coupled_losses, divisors, doubts, padding, shared_numbers, unknown, valid_targets
 from ddpify.rules.loop.loss_terms import computed_elsewhere
 
 CODE = "DDP402"
@@ -157,17 +157,6 @@ _ROWS_OF_ALL = (
     "if the loss is a mean over the samples, write `# ddpify: mean` on the line that computes it"
 )
 _SHARED_OUT = "give each rank different rows of the inputs, equally many: x[rank::world_size]"
-
-
-def _coupled_in_forward(context: Context, loss: Value) -> list[ast.AST]:
-    """Where a forward that is trained couples the samples of a batch."""
-    found: set[ast.AST] = set()
-    for call in context.facts.after.trace.calls:
-        if call.node not in context.training:
-            continue
-        before = frozenset(n for a in (*call.args, *call.keywords.values()) for n in a.of_kind("coupled"))
-        found |= (call.result.of_kind("coupled") & loss.of_kind("coupled")) - before
-    return sorted(found, key=lambda n: (context.facts.tree_of(n).shown, getattr(n, "lineno", 0)))
 
 
 def _are_statistics(context: Context, places: list[ast.AST]) -> bool:
@@ -354,6 +343,21 @@ def _corrected(context: Context, node: ast.Call, loss: Value, obligations: tuple
             needs=("from_all_ranks",),
             redistributes=all_rows.redistributes,
         )
+    inside = coupled_forwards.gathered(context, node, loss) if averages is None and all_rows is None else None
+    if inside is not None and not inside.outside(context):
+        return Change(
+            CODE,
+            "the forward combines samples of a batch here: it gathers those of all ranks",
+            context.tree.shown,
+            inside.node,
+            inside.edits,
+            inside.imports,
+            level=Safety.NOTE,
+            discharges=obligations,
+            needs=("from_all_ranks",),
+            redistributes=inside.redistributes,
+        )
+    all_rows = all_rows or inside
     shared = shared_numbers.find_shared(context, node, loss) if averages is None and all_rows is None else None
     if shared is not None and not shared.outside(context):
         return Change(
@@ -374,14 +378,14 @@ def _corrected(context: Context, node: ast.Call, loss: Value, obligations: tuple
 
 def _unedited(context: Context, loss: Value) -> frozenset[str]:
     """The modules that could be edited, and are not yet, in whose forwards the samples of a batch meet, or labels are counted."""
-    places = [*_coupled_in_forward(context, loss), *(outputs.call for outputs in loss.of_kind("valid"))]
+    places = [*coupled_forwards.places(context, context.facts.after, loss), *(outputs.call for outputs in loss.of_kind("valid"))]
     places = [n for n in places if context.facts.may_edit(n) and not context.facts.is_edited(n)]
     return frozenset(context.facts.tree_of(n).name for n in places)
 
 
 def _left_open(context: Context, node: ast.Call, loss: Value, obligations: tuple[Obligation, ...]) -> Finding:
     """Why no edit is known that makes a loss that of the whole batch."""
-    if places := _coupled_in_forward(context, loss):
+    if places := coupled_forwards.places(context, context.facts.after, loss):
         at = f"{context.facts.tree_of(places[0]).shown}:{getattr(places[0], 'lineno', 1)}"
         why = "the model's forward combines samples of a batch, and each rank has only its part: outputs differ from the original's"
         # What samples do to one another shows in the gradients of any step; but for what is taken out of a comparison.
