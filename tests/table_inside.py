@@ -176,7 +176,7 @@ SCRIPTS: dict[str, Script] = {
     net = nn.Sequential(nn.Linear(8, 6), nn.Tanh(), Spread(), nn.Linear(7, 2))
 """
         + PLAIN,
-        told=("DDP402",),
+        ranks=(2, 3),
     ),
     "layers of one's own within Sequentials": Script(
         """
@@ -316,7 +316,7 @@ SCRIPTS: dict[str, Script] = {
     net = Scaled()
 """
         + PLAIN,
-        told=("DDP408",),
+        ranks=(2, 3),
     ),
     # --- data sets --------------------------------------------------------------------------------------------------------
     "labels that training corrects in its data": Script(
@@ -1779,32 +1779,33 @@ SCRIPTS |= {
             "the entropy of an average, and in an evaluation, too",
             _BALANCES["an entropy of the average"],
             _WITH_BALANCE,
-            "with torch.no_grad():\n            print(f\"balance {net(x)[1].item():.6f}\")",
+            'with torch.no_grad():\n            print(f"balance {net(x)[1].item():.6f}")',
         ),
     )
 }
+_OF_OTHER_BALANCES = (
+    (
+        "by an average that is taken from each sample's",
+        "uneven = (shares - shares.mean(0)).pow(3).mean() + shares.mean(0).pow(2).sum()",
+        _WITH_BALANCE,
+    ),
+    (
+        "which weighs a loss of each sample",
+        "uneven = shares.mean(0).pow(2).sum()",
+        "F.cross_entropy(scores, labels) * (1 + uneven)",
+    ),
+    (
+        "by a share that has no gradients",
+        "with torch.no_grad():\n                chosen = F.one_hot(kind, 4).float().mean(0)\n"
+        "            uneven = 4 * (chosen * shares.mean(0)).sum()",
+        _WITH_BALANCE,
+    ),
+)
 SCRIPTS |= {
     f"experts whose loads are balanced, {title}": Script(
-        _BALANCED.replace("{balance}", balance).replace("{loss}", loss).replace("{shown}", ""), told=("DDP402",)
+        _BALANCED.replace("{balance}", balance).replace("{loss}", loss).replace("{shown}", "")
     )
-    for title, balance, loss in (
-        (
-            "by an average that is taken from each sample's",
-            "uneven = (shares - shares.mean(0)).pow(3).mean() + shares.mean(0).pow(2).sum()",
-            _WITH_BALANCE,
-        ),
-        (
-            "which weighs a loss of each sample",
-            "uneven = shares.mean(0).pow(2).sum()",
-            "F.cross_entropy(scores, labels) * (1 + uneven)",
-        ),
-        (
-            "by a share that has no gradients",
-            "with torch.no_grad():\n                chosen = F.one_hot(kind, 4).float().mean(0)\n"
-            "            uneven = 4 * (chosen * shares.mean(0)).sum()",
-            _WITH_BALANCE,
-        ),
-    )
+    for title, balance, loss in _OF_OTHER_BALANCES
 }
 _GROWING = """
     class Net(nn.Module):
@@ -2132,4 +2133,68 @@ SCRIPTS["rows by the numbers of their nearest entries, in the training and in an
 """,
     above="import numpy as np\n",
     same=("right",),
+)
+
+_JUDGED = """
+    class Maker(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body, self.last = nn.Linear(8, 12), nn.Linear(12, 8)
+
+        def forward(self, seeds):
+            return torch.tanh(self.last(F.leaky_relu(self.body(seeds), 0.2)))
+
+
+    class Judge(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body, self.last = nn.Linear(8, 12), nn.Linear(13, 1)
+
+        def with_spread(self, rows):
+            {spread}
+            return torch.cat([rows, spread], dim=1)
+
+        def forward(self, rows):
+            return self.last(self.with_spread(F.leaky_relu(self.body(rows), 0.2)))
+
+
+    def slope(judge, real, made):
+        between = (0.3 * real + 0.7 * made.detach()).requires_grad_(True)
+        scores = judge(between)
+        (gradient,) = torch.autograd.grad(scores, between, torch.ones_like(scores), create_graph=True)
+        return ((gradient.norm(2, dim=1) - 1) ** 2).mean()
+
+
+    maker, judge = Maker(), Judge()
+    of_maker = torch.optim.Adam(maker.parameters(), lr=0.01)
+    of_judge = torch.optim.Adam(judge.parameters(), lr=0.01)
+    for epoch in range(2):
+        for rows, _ in DataLoader(TensorDataset(x, y), batch_size=6, shuffle=True):
+            made = maker(rows.roll(1, 1))
+            loss = judge(made.detach()).mean() - judge(rows).mean() {penalty}
+            of_judge.zero_grad()
+            loss.backward()
+            of_judge.step()
+            of_maker.zero_grad()
+            (-judge(made).mean()).backward()
+            of_maker.step()
+"""
+_SPREADS = {
+    "a deviation": "spread = torch.std(rows, dim=0).mean().repeat(rows.shape[0], 1)",
+    "a variance": "spread = torch.sqrt(rows.var(0, unbiased=False) + 1e-8).mean().expand(rows.size(0), 1)",
+    "differences from the average": (
+        "off = rows - rows.mean(dim=0, keepdim=True)\n"
+        "off = torch.sqrt(off.pow(2).mean(dim=0) + 1e-8)\n"
+        "spread = off.mean().view(1, 1).repeat(len(rows), 1)"
+    ),
+}
+SCRIPTS |= on_three(
+    {
+        f"a judge that sees the spread of the batch, by {title}{more}": Script(
+            _JUDGED.replace("{spread}", spread.replace("\n", "\n" + " " * 12)).replace("{penalty}", penalty)
+        )
+        for title, spread in _SPREADS.items()
+        for more, penalty in (("", ""), (", and has a penalty on slopes", "+ 10 * slope(judge, rows, made)"))
+    },
+    rows=42,
 )

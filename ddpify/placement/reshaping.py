@@ -30,13 +30,20 @@ def _numbers(use: Use, *names: str) -> tuple[Argument, ...]:
     return given[0].items if len(given) == 1 and given[0].items is not None else given
 
 
-def _of_rows(move: Callable[[Use, Argument, Shape], Result]) -> Rule:
-    """The rule for moving the entries of rows, of these dimensions; a number, or a constant, depends on the batch as it did."""
+def _of_rows(move: Callable[[Use, Argument, Shape], Result], counts: bool = False) -> Rule:
+    """The rule for moving the entries of rows, of these dimensions; a number, or a constant, depends on the batch as it did.
+
+    `counts`: a constant has as many dimensions afterwards as rows have.
+    """
 
     @functools.wraps(move)
     def rule(use: Use) -> Result:
         x = use.get(0, "input")
-        return move(use, x, shape_of(x)) if x.scale in ROWS else Result(x.scale)
+        if x.scale in ROWS:
+            return move(use, x, shape_of(x))
+        counted = counts and x.scale is None and x.shape is not None and x.shape.base is None
+        shape = move(use, x, shape_of(x)).shape if counted else None
+        return Result(x.scale, shape and Shape(shape.base, shape.dims, front=shape.front))
 
     return rule
 
@@ -185,7 +192,7 @@ def moved(use: Use, x: Argument, shape: Shape) -> Result:
     return Result(x.scale, shape.resized(0, places.index(shape.axis)))
 
 
-@_of_rows
+@functools.partial(_of_rows, counts=True)
 def flatten(use: Use, x: Argument, shape: Shape) -> Result:
     """Several dimensions in one; of a sample alone, or the samples' with those of each."""
     first, last = use.get(1, "start_dim"), use.get(2, "end_dim")
@@ -495,7 +502,7 @@ def stacked(use: Use) -> Result:
     parts, items, rows = _side_by_side(use)
     dim = use.get(1, "dim", "axis")
     if not rows:
-        return _alike(items)
+        return _alike(items, 1)
     if parts.items is None and not _several(parts):
         place = 0 if dim is MISSING else dim.literal
         return Result(parts.scale, Shape(UNKNOWN, 0, place)) if type(place) is int and place >= 0 else NO_CLAIM
@@ -525,9 +532,11 @@ def _several(parts: Argument) -> bool:
     return parts.shape is not None and parts.shape.several is not False
 
 
-def _alike(items: Sequence[Argument]) -> Result:
-    """Numbers side by side: each is what it was, where all are alike."""
-    seen = {i.scale for i in items}
+def _alike(items: Sequence[Argument], more: int = 0) -> Result:
+    """Numbers side by side: each is what it was, where all are alike; of constants, with so many dimensions more."""
+    seen, dims = {i.scale for i in items}, {i.shape.ndim if i.shape is not None else None for i in items}
+    if seen == {None} and len(dims) == 1 and (ndim := dims.pop()) is not None:
+        return Result(None, Shape(None, ndim + more))
     return Result(seen.pop()) if len(seen) == 1 else NO_CLAIM if seen != {None, "mean"} else Result("mean")
 
 

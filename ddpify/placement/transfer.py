@@ -245,7 +245,8 @@ def reduction(
     """
     x, given = use.get(0, "input"), use.get(dim_at, "dim", "axis")
     if x.scale is None:
-        return Result(None, _constant_left(x.shape, given, use.get(keep_at, "keepdim"), several))
+        over = Argument(literal=default) if given is MISSING else given
+        return Result(None, _constant_left(x.shape, over, use.get(keep_at, "keepdim", "keepdims"), several))
     if x.scale not in ROWS:
         return Result(x.scale) if over_batch in ("mean", "sum") and x.scale not in EXTREMES else NO_CLAIM
     if given.literal is LATER and shape_of(x).axis == 0:
@@ -292,11 +293,11 @@ def counted_up(use: Use) -> Result:
 
 
 def _constant_left(shape: Shape | None, dim: Argument, keep: Argument, several: bool) -> Shape | None:
-    """The dimensions of a constant without one; None where it is not known that it is one."""
+    """The dimensions of a constant without some, or without any; None where it is not known which these are."""
     dims = literals(dim)
     if shape is None or keep.literal not in (None, True, False):
         return None
-    if dim is MISSING:
+    if dims == (None,):
         return Shape()
     if not dims or not all(type(d) is int for d in dims):
         return None

@@ -36,19 +36,17 @@ def gathered(context: Context, node: ast.Call, loss: Value) -> WholeBatchLoss | 
     run, rows = context.facts.after, dict[ast.expr, str]()
     for _ in range(_MOST):
         found = places(context, run, coupled_losses.loss_in(run, node))
-        operands = {row: "whole" for place in found for row in _operands(context, run, rows, place)}
+        operands = [row for place in found for row in _operands(context, run, rows, place)]
         if not found:  # what is computed from averages may be no average
-            operands = dict.fromkeys(_averaged(context, run, rows, node), "whole")
-        if operands.keys() <= rows.keys():
-            break
-        rows |= operands
+            operands = _averaged(context, run, rows, node)
+        if rows.keys() >= set(operands):
+            return None
+        rows |= dict.fromkeys(operands, "whole")
         run = collect.redistributed_run(context.facts, rows)
         if coupled_losses.is_of_all_ranks(context, run, node):
-            break
-    if not rows or not coupled_losses.is_of_all_ranks(context, run, node):
-        return None
-    edits = tuple(Replace(row, coupled_losses.gathered(context, row), (row,)) for row in rows)
-    return WholeBatchLoss(next(iter(rows)), edits, tuple(rows))
+            edits = tuple(Replace(row, coupled_losses.gathered(context, row), (row,)) for row in rows)
+            return WholeBatchLoss(next(iter(rows)), edits, tuple(rows))
+    return None
 
 
 def _operands(context: Context, run: Run, whole: dict[ast.expr, str], place: ast.AST) -> list[ast.expr]:

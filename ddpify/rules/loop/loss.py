@@ -39,7 +39,17 @@ from ddpify.rules.base import (
     Safety,
 )
 from ddpify.rules.context import Context
-from ddpify.rules.loop import batch_parts, coupled_forwards, coupled_losses, divisors, doubts, padding, shared_numbers, unknown, valid_targets
+from ddpify.rules.loop import (
+    batch_parts,
+    coupled_forwards,
+    coupled_losses,
+    divisors,
+    doubts,
+    padding,
+    shared_numbers,
+    unknown,
+    valid_targets,
+)
 from ddpify.rules.loop.loss_terms import computed_elsewhere
 
 CODE = "DDP402"
@@ -151,6 +161,11 @@ _REASONS = {
     "sample": "it is not clear how this loss averages over the batch: if counts differ between ranks, gradients are wrong",
     "other": "this loss may not be a mean over independent samples: then the ranks' average differs from the original's",
 }
+_COMPUTED_WHOLE = (
+    "this loss is not a mean over independent samples: every rank gathers all ranks' rows and computes it for the global batch"
+)
+_SHARED = "this loss depends on averages or totals of the batch: every rank takes those of all ranks"
+_COMBINED_WHOLE = "the forward combines the samples of a batch here: every rank gathers all ranks' rows for it"
 _GATHER = "gather the rows there, with torch.distributed.nn.functional.all_gather, which keeps gradients; or compute each sample by itself"
 _ROWS_OF_ALL = (
     "rows = torch.cat(torch.distributed.nn.functional.all_gather(rows))  # before samples are combined; keeps gradients\n"
@@ -316,64 +331,43 @@ def _corrected(context: Context, node: ast.Call, loss: Value, obligations: tuple
     """The edits that make a loss of another kind that of the whole batch, or why none is known."""
     if (change := _by_weight(context, node, loss, obligations)) is not None:
         return change
-    averages = divisors.find_averages(context, node, loss)
-    if averages is not None and not averages.outside(context):
-        return Change(
-            CODE,
-            averages.why,
-            context.tree.shown,
-            averages.nodes[0],
-            averages.edits,
-            averages.imports,
-            discharges=obligations,
-            needs=averages.needs(context),
-            redistributes=tuple(averages.how.items()),
-        )
-    all_rows = coupled_losses.whole_batch_loss(context, node, loss) if averages is None else None
-    if all_rows is not None and not all_rows.outside(context):
-        return Change(
-            CODE,
-            "this loss is not a mean over independent samples: every rank gathers all ranks' rows and computes it for the global batch",
-            context.tree.shown,
-            all_rows.node,
-            all_rows.edits,
-            all_rows.imports,
-            level=Safety.NOTE,
-            discharges=obligations,
-            needs=("from_all_ranks",),
-            redistributes=all_rows.redistributes,
-        )
-    inside = coupled_forwards.gathered(context, node, loss) if averages is None and all_rows is None else None
-    if inside is not None and not inside.outside(context):
-        return Change(
-            CODE,
-            "the forward combines samples of a batch here: it gathers those of all ranks",
-            context.tree.shown,
-            inside.node,
-            inside.edits,
-            inside.imports,
-            level=Safety.NOTE,
-            discharges=obligations,
-            needs=("from_all_ranks",),
-            redistributes=inside.redistributes,
-        )
-    all_rows = all_rows or inside
-    shared = shared_numbers.find_shared(context, node, loss) if averages is None and all_rows is None else None
-    if shared is not None and not shared.outside(context):
-        return Change(
-            CODE,
-            "this loss depends on averages or totals of the batch: every rank takes those of all ranks",
-            context.tree.shown,
-            shared.node,
-            shared.edits,
-            shared.imports,
-            discharges=obligations,
-            needs=("average_of_all_ranks",),
-            redistributes=tuple(shared.how.items()),
-        )
-    found = _left_open(context, node, loss, obligations)
-    mended = averages or all_rows or shared
-    return replace(found, needs_edits_in=_unedited(context, loss) if mended is None else mended.outside(context))
+    change, outside = next(_ways(context, node, loss, obligations), (None, _unedited(context, loss)))
+    if change is not None and not outside:
+        return change
+    return replace(_left_open(context, node, loss, obligations), needs_edits_in=outside)
+
+
+def _ways(context: Context, node: ast.Call, loss: Value, obligations: tuple[Obligation, ...]) -> Iterator[tuple[Change, frozenset[str]]]:
+    """The edits by which a loss becomes that of the whole batch, the cheapest first, each with the modules to be edited for it."""
+    shown = context.tree.shown
+    if (averages := divisors.find_averages(context, node, loss)) is not None:
+        needs, how = averages.needs(context), tuple(averages.how.items())
+        change = Change(CODE, averages.why, shown, averages.nodes[0], averages.edits, averages.imports, needs=needs, redistributes=how)
+        yield replace(change, discharges=obligations), averages.outside(context)
+    if (rows := coupled_losses.whole_batch_loss(context, node, loss)) is not None:
+        yield _gathering(context, rows, _COMPUTED_WHOLE, obligations), rows.outside(context)
+    if (shared := shared_numbers.find_shared(context, node, loss)) is not None:
+        needs, how = ("average_of_all_ranks",), tuple(shared.how.items())
+        change = Change(CODE, _SHARED, shown, shared.node, shared.edits, shared.imports, needs=needs, redistributes=how)
+        yield replace(change, discharges=obligations), shared.outside(context)
+    if (rows := coupled_forwards.gathered(context, node, loss)) is not None:
+        yield _gathering(context, rows, _COMBINED_WHOLE, obligations), rows.outside(context)
+
+
+def _gathering(context: Context, rows: coupled_losses.WholeBatchLoss, why: str, obligations: tuple[Obligation, ...]) -> Change:
+    """The change by which some rows become those of all ranks."""
+    return Change(
+        CODE,
+        why,
+        context.tree.shown,
+        rows.node,
+        rows.edits,
+        rows.imports,
+        level=Safety.NOTE,
+        discharges=obligations,
+        needs=("from_all_ranks",),
+        redistributes=rows.redistributes,
+    )
 
 
 def _unedited(context: Context, loss: Value) -> frozenset[str]:
