@@ -742,9 +742,7 @@ COMMENTS = {
     "a comment about no rule": piece("end", "print(1)  # ddpify: skip[X1]\n"),
     "a comment about a change that is needed": piece("model", "model = Net()  # ddpify: skip\n"),
     "a draft converted again": whole("import torch\n\n# ddpify: MANUAL DDP402: this loss may be a sum\nprint(torch.ones(1))\n"),
-    "a comment accepts a finding": piece(
-        "step", "loss = criterion(model(x), y).sqrt()\noptimizer.zero_grad()\nloss.backward()  # ddpify: skip\noptimizer.step()\n"
-    ),
+    "a comment accepts a finding": piece("step", STEP + "import tools\n\ntools.prune(model)  # ddpify: skip\n"),
     "a sampler that is asked for more in a module that stays": whole(
         "from asking import ask\n" + HEAD + "class Drawn(torch.utils.data.Sampler):\n"
         "    ordered = False\n"
@@ -1872,7 +1870,9 @@ FROM_TABLES = (
     "a DataParallel that is read back, and put into another one, always",
     "a trainer that may put its model into a DataParallel, and saves it as a whole",
     "a dated folder, named in a module of settings that is read name by name",
-    "a factor that the first batch sets",
+    "attention among the samples",
+    "a layer within a Sequential that adds the spread of the batch",
+    "a forward fills a list, and each sample has the one before",
     "a file named after the device, read back by all ranks, and one that only rank 0 looks for",
     "a flag, clipping and accumulation, to float16",
     "a generator of batches that evaluates, too",
@@ -1903,12 +1903,12 @@ FROM_TABLES = (
     "a row for each sample, repeated by a tuple",
     "a running total in a file while it grows",
     "a score by sklearn of each batch that is no average, kept in a list",
-    "a second model that is trained on attacked samples by a function of its own",
+    "the best model and its optimizer read back where an epoch was no better",
     "a seed by a library",
     "a shadow's checkpoint with the prefix of DataParallel",
     "a size of one by default, another by the arguments",
     "a split by two subset samplers",
-    "losses over their running mean, of a sampler's batches of five, and a shorter one",
+    "batches that a sampler draws, of a loader that is asked how large they are, that all ranks have whole",
     "a step that is made only where there is a writer",
     "a step that may run out of memory",
     "a step's loss in a record that a module saves",

@@ -527,7 +527,6 @@ SCRIPTS: dict[str, Script] = {
             F.cross_entropy(model(data), target).backward()
             optimizer.step()
 """,
-        told=("DDP402",),
     ),
     "gradients clipped by the loss": Script(
         """

@@ -1173,7 +1173,6 @@ SCRIPTS |= {
             right = (torch.cat(guesses) == torch.cat(labels)).double().mean().item()
             print(f"right {right:.9f}")
         """,
-        told=("DDP402",),
     ),
     "rows cut of a coupled loss's that a function gives back": Script(
         """

@@ -1565,7 +1565,6 @@ SCRIPTS |= {
             F.cross_entropy(later(rows + shift), kinds).backward()
             step(later, 0.1)
         """,
-        told=("DDP201",),
     ),
     "what a prediction depends on, after training": Script(
         """
@@ -1985,7 +1984,6 @@ SCRIPTS["rows divided by their batch's mean in a function of its own gradient th
             F.cross_entropy(net(rows), kinds).backward()
             optimizer.step()
     """,
-    told=("DDP402",),
 )
 _PRICE = """
     torch.manual_seed(0)

@@ -1483,7 +1483,6 @@ _NETWORKS = {
 SCRIPTS |= {title: Script(_NETWORK.replace("{net}", net.strip()).replace("{loss}", loss)) for title, (loss, net) in _NETWORKS.items()}
 
 _MET = {
-    "samples that the forward of a base class compares": "super().forward(hidden)",
     "samples that are taken apart, and compared once they are together again": "hidden - torch.stack(list(hidden.unbind(0))).mean(0)",
     "samples that are compared with the largest of them": "hidden - max(hidden[:, 0])",
 }
@@ -1511,6 +1510,7 @@ _MEETING = """
             F.cross_entropy(net(rows), kinds).backward()
             optimizer.step()
 """
+SCRIPTS["samples that the forward of a base class compares"] = Script(_MEETING.replace("{met}", "super().forward(hidden)"))
 SCRIPTS |= {title: Script(_MEETING.replace("{met}", met), told=("DDP402",)) for title, met in _MET.items()}
 SCRIPTS["samples that are turned where their average is large, in an evaluation, too"] = Script(
     """
@@ -1978,7 +1978,7 @@ SCRIPTS |= {
     for how, shares, told in (
         ("of each row, in columns", "(near.t() / torch.sum(near, 1)).t()", ()),
         ("of each row, its square", "((near**2).t() / near.sum(1)).t()", ()),
-        ("of all rows", "(near.t() / near.sum(0).sum()).t()", ("DDP402",)),
+        ("of all rows", "(near.t() / near.sum(0).sum()).t()", ()),
         ("of each centre", "(near.t() / near.sum(0).unsqueeze(1)).t()", ("DDP402",)),
     )
 }

@@ -408,7 +408,6 @@ SCRIPTS: dict[str, Script] = {
                 loss.backward()
                 sgd.step()
         """,
-        told=("DDP402",),
     ),
     "losses by the share of a score that the weights of a layer give": Script(
         """
@@ -3275,7 +3274,6 @@ class Machine(nn.Module):
                 loss.backward()
                 sgd.step()
         """,
-        told=("DDP402",),
     ),
     "one of two heads, of which only the project's own takes the kinds, too": Script(
         """
@@ -4313,7 +4311,7 @@ SCRIPTS |= {
         ("their absolute values squared", "X.norm(1) ** 2", ("DDP402", "DDP404")),
         ("as matrices, squared", "torch.linalg.norm(X, 2) ** 2", ("DDP402", "DDP404")),
         ("one more, squared", "(X.norm(2) + 1) ** 2", ("DDP402", "DDP404")),
-        ("of either kind, squared", "(X.norm(2) if os.environ.get(\"WIDE\") else X.norm(1)) ** 2", ("DDP402", "DDP404")),
+        ("of either kind, squared", '(X.norm(2) if os.environ.get("WIDE") else X.norm(1)) ** 2', ("DDP402", "DDP404")),
     )
 }
 _IN_CELLS = """

@@ -2996,7 +2996,9 @@ SCRIPTS |= {
     "an embedding without a limit": Script(_WORDS.format(limit="None")),
     "a class derived from a sequence whose layers compare the samples of a batch": Script(_derived(_ROW, 0), told=("DDP402",)),
     "classes derived from a sequence that are given their layers by what they derive from": Script(_derived(_MADE, 1)),
-    "such classes with a layer that compares the samples of a batch": Script(_derived(_MADE, 0), told=("DDP402",)),
+    "such classes with a layer that compares the samples of a batch": Script(
+        _derived(_MADE, 0),
+    ),
 }
 
 _FLOW = """
@@ -3081,7 +3083,6 @@ SCRIPTS |= {
             "        return super().forward(rows - rows.mean(0))\n\n\ndef made(wide):\n    return Flat(8, 2)\n",
             "zoo/deep.py": _DEEP,
         },
-        told=("DDP402",),
     ),
 }
 
@@ -3679,7 +3680,7 @@ SCRIPTS |= {
         _SAVED_OR_NEW.replace("{rows}", "self.norm(self.layers(rows))")
     ),
     "layers of a network that is read from a file, or made anew, on rows less their average": Script(
-        _SAVED_OR_NEW.replace("{rows}", "self.norm(self.layers(rows) - self.layers(rows).mean(0))"), told=("DDP402",)
+        _SAVED_OR_NEW.replace("{rows}", "self.norm(self.layers(rows) - self.layers(rows).mean(0))"),
     ),
 }
 _OWN_NORM = """
@@ -3854,6 +3855,6 @@ SCRIPTS |= {
         _BY_DIMENSIONS.replace("FLAT", "rows"), options=Options(whole_batches="never")
     ),
     "a norm of images, and of vectors, of which it takes the average of a batch": Script(
-        _BY_DIMENSIONS.replace("FLAT", "self.norm(rows)"), told=("DDP402",)
+        _BY_DIMENSIONS.replace("FLAT", "self.norm(rows)"),
     ),
 }

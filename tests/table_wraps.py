@@ -2890,9 +2890,7 @@ def _held(made: str, **wanted: tuple[str, ...]) -> Script:
 
 SCRIPTS |= {
     "trained models of folds in a module": _held(_FOLDS + "vote = Vote(nets)"),
-    "trained models in a list that is written out, in a module": _held(
-        _FOLDS + "one, two = nets\n    vote = Vote([one, two])"
-    ),
+    "trained models in a list that is written out, in a module": _held(_FOLDS + "one, two = nets\n    vote = Vote([one, two])"),
     "a trained model in a plain module": _held(_FOLDS + "vote = nn.Sequential()\n    vote.net = net"),
     "models that are trained in a list, in a module": _held(
         "nets = [nn.Linear(8, 2) for _ in range(2)]\n"

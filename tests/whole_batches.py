@@ -140,7 +140,6 @@ WHOLE = frozenset(
         "rows grouped by a number that the sampler is given",
         "rows grouped by a number written out",
         "printed numbers of a loader's batches, added up as they come",
-        "rows of a coupled loss that a function gives back",
         "rows of the last batch that are drawn in a loop which counts, too",
         "rows of a table, put together",
         "samples that a collate function leaves out",

@@ -30,20 +30,13 @@ def _numbers(use: Use, *names: str) -> tuple[Argument, ...]:
     return given[0].items if len(given) == 1 and given[0].items is not None else given
 
 
-def _of_rows(move: Callable[[Use, Argument, Shape], Result], counts: bool = False) -> Rule:
-    """The rule for moving the entries of rows, of these dimensions; a number, or a constant, depends on the batch as it did.
-
-    `counts`: a constant has as many dimensions afterwards as rows have.
-    """
+def _of_rows(move: Callable[[Use, Argument, Shape], Result]) -> Rule:
+    """The rule for moving the entries of rows, of these dimensions; a number, or a constant, depends on the batch as it did."""
 
     @functools.wraps(move)
     def rule(use: Use) -> Result:
         x = use.get(0, "input")
-        if x.scale in ROWS:
-            return move(use, x, shape_of(x))
-        counted = counts and x.scale is None and x.shape is not None and x.shape.base is None
-        shape = move(use, x, shape_of(x)).shape if counted else None
-        return Result(x.scale, shape and Shape(shape.base, shape.dims, front=shape.front))
+        return move(use, x, shape_of(x)) if x.scale in ROWS else Result(x.scale)
 
     return rule
 
@@ -192,11 +185,20 @@ def moved(use: Use, x: Argument, shape: Shape) -> Result:
     return Result(x.scale, shape.resized(0, places.index(shape.axis)))
 
 
-@functools.partial(_of_rows, counts=True)
-def flatten(use: Use, x: Argument, shape: Shape) -> Result:
+def flatten(use: Use) -> Result:
     """Several dimensions in one; of a sample alone, or the samples' with those of each."""
-    first, last = use.get(1, "start_dim"), use.get(2, "end_dim")
+    x, first, last = use.get(0, "input"), use.get(1, "start_dim"), use.get(2, "end_dim")
     start, end = (0 if first is MISSING else first.literal), (-1 if last is MISSING else last.literal)
+    if x.scale in ROWS:
+        return _flattened(use, x, start, end)
+    if x.scale is None and x.shape is not None and type(start) is int and type(end) is int and 0 <= start <= end:
+        return Result(None, x.shape.resized(start - end))
+    return Result(x.scale)
+
+
+def _flattened(use: Use, x: Argument, start: object, end: object) -> Result:
+    """Rows, with several dimensions in one."""
+    shape = shape_of(x)
     if shape.base is not None:
         return _flattened_from_front(use, x, start, end)
     one, other = _position(shape, start), _position(shape, end)
@@ -534,9 +536,9 @@ def _several(parts: Argument) -> bool:
 
 def _alike(items: Sequence[Argument], more: int = 0) -> Result:
     """Numbers side by side: each is what it was, where all are alike; of constants, with so many dimensions more."""
-    seen, dims = {i.scale for i in items}, {i.shape.ndim if i.shape is not None else None for i in items}
-    if seen == {None} and len(dims) == 1 and (ndim := dims.pop()) is not None:
-        return Result(None, Shape(None, ndim + more))
+    seen, shapes = {i.scale for i in items}, {i.shape and (i.shape.base, i.shape.dims) for i in items}
+    if seen == {None} and len(shapes) == 1 and (shape := items[0].shape) is not None:
+        return Result(None, Shape(shape.base, shape.dims + more))
     return Result(seen.pop()) if len(seen) == 1 else NO_CLAIM if seen != {None, "mean"} else Result("mean")
 
 

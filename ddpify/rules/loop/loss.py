@@ -6,13 +6,15 @@ What it does: a loss that is an average over the batch needs nothing. A loss tha
     alone or added to plain averages, is multiplied by this rank's part of them. Other numbers of the batch that no gradient goes through,
     such as the average of a mask, are made those of all ranks; where the same code evaluates, in training alone. So are averages and
     totals that gradients go through, such as the loads of experts, where nothing else is made of them than numbers that are added to the
-    loss. A loss that couples the samples of a batch (pairs, the hardest
-    few, overlap), or that a package computes nobody knows how, is computed by every rank from all ranks' rows: the whole batch in its
-    order, of which each rank's rows get the gradients of all ranks' losses. Anything else is shown.
+    loss. A loss that couples the samples of a batch (pairs, the hardest few, overlap), or that a package computes nobody knows how, is
+    computed by every rank from all ranks' rows: the whole batch in its order, of which each rank's rows get the gradients of all ranks'
+    losses. A model's forward that combines the samples in training (a standard score, the deviation that a critic sees) gathers the rows
+    there. Anything else is shown.
 Why: DistributedDataParallel averages gradients; the average of totals is too small by the number of ranks, the average of averages over
     different counts is not the average, and a pair across two ranks would never be seen.
 Safety: safe for averages, totals and divisors in view; a NOTE where rows are gathered, which costs communication; REVIEW where the form
-    is not known, where rows have another length on every rank, and where a model's own forward couples the batch.
+    is not known, where rows have another length on every rank, and where a model's own forward combines samples in another way, or in an
+    evaluation, too.
 References: https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html
 """
 
@@ -165,7 +167,7 @@ _COMPUTED_WHOLE = (
     "this loss is not a mean over independent samples: every rank gathers all ranks' rows and computes it for the global batch"
 )
 _SHARED = "this loss depends on averages or totals of the batch: every rank takes those of all ranks"
-_COMBINED_WHOLE = "the forward combines the samples of a batch here: every rank gathers all ranks' rows for it"
+_COMBINED_WHOLE = "this is computed from all samples of a batch: every rank gathers all ranks' rows for it"
 _GATHER = "gather the rows there, with torch.distributed.nn.functional.all_gather, which keeps gradients; or compute each sample by itself"
 _ROWS_OF_ALL = (
     "rows = torch.cat(torch.distributed.nn.functional.all_gather(rows))  # before samples are combined; keeps gradients\n"
