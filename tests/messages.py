@@ -742,7 +742,7 @@ COMMENTS = {
     "a comment about no rule": piece("end", "print(1)  # ddpify: skip[X1]\n"),
     "a comment about a change that is needed": piece("model", "model = Net()  # ddpify: skip\n"),
     "a draft converted again": whole("import torch\n\n# ddpify: MANUAL DDP402: this loss may be a sum\nprint(torch.ones(1))\n"),
-    "a comment accepts a finding": piece("step", STEP + "import tools\n\ntools.prune(model)  # ddpify: skip\n"),
+    "a comment accepts a finding": piece("step", STEP + "import tools\n\ntools.prune(model)  # ddpify: skip[DDP207]\n"),
     "a sampler that is asked for more in a module that stays": whole(
         "from asking import ask\n" + HEAD + "class Drawn(torch.utils.data.Sampler):\n"
         "    ordered = False\n"
