@@ -1,22 +1,31 @@
-"""Forwards that combine the samples of a batch, as by a statistic of them: what they combine there is gathered."""
+"""Forwards that combine the samples of a batch, as by a statistic of them: what they combine there is gathered.
+
+So are the rows of averages from which a loss is computed that is no average, and counts of samples become those of all ranks, as in
+`torch.arange(len(rows))`, the labels of rows that are compared with one another.
+"""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
-from ddpify.edits import Replace
-from ddpify.facts import collect
-from ddpify.facts.model import Call, Value
+from ddpify.edits import Edit, Replace
+from ddpify.facts import collect, library
+from ddpify.facts.assumed import GRADED
+from ddpify.facts.model import Value
 from ddpify.facts.runs import Run
+from ddpify.facts.tree import walk
 from ddpify.placement.shape import EXTREMES
 from ddpify.placement.values import is_rows
 from ddpify.rules.context import Context
-from ddpify.rules.loop import coupled_losses
-from ddpify.rules.loop.coupled_losses import WholeBatchLoss
+from ddpify.rules.loop import coupled_losses, shared_numbers
+from ddpify.rules.loop.branches import has_own_test
+from ddpify.rules.loop.coupled_losses import loss_in, of_training
 from ddpify.rules.loop.sharded_parts import expressions
+from ddpify.rules.loop.shared_numbers import SharedNumbers
 
-_REDUCED = ("mean", "sum", *EXTREMES)
-_MOST = 4  # so many statistics may each be computed from the one before
+_AVERAGED = ("mean", "sum", *EXTREMES)
+_MOST = 5  # so many statistics may each be computed from the one before
 
 
 def places(context: Context, run: Run, loss: Value) -> list[ast.AST]:
@@ -25,66 +34,99 @@ def places(context: Context, run: Run, loss: Value) -> list[ast.AST]:
     for call in run.trace.calls:
         if call.node in context.training:
             before = frozenset(n for a in (*call.args, *call.keywords.values()) for n in a.of_kind("coupled"))
-            found |= (call.result.of_kind("coupled") & loss.of_kind("coupled")) - before
+            made = frozenset(n for v in library.with_entries([call.result]) for n in v.of_kind("coupled"))
+            found |= (made & loss.of_kind("coupled")) - before
     return sorted(found, key=lambda n: (context.facts.tree_of(n).shown, getattr(n, "lineno", 0)))
 
 
-def gathered(context: Context, node: ast.Call, loss: Value) -> WholeBatchLoss | None:
-    """The edits by which a forward combines all ranks' samples, and a loss becomes an average over them; None where none were found."""
+def gathered(context: Context, node: ast.Call, loss: Value) -> SharedNumbers | None:
+    """The edits by which a forward combines all ranks' samples, and a loss becomes that of the whole batch; None where none were found."""
     if coupled_losses.pads(context, loss) or coupled_losses.may_vary_in_shape(context, loss):
         return None
-    run, rows = context.facts.after, dict[ast.expr, str]()
+    run, how = context.facts.after, dict[ast.expr, str]()
     for _ in range(_MOST):
-        found = places(context, run, coupled_losses.loss_in(run, node))
-        operands = [row for place in found for row in _operands(context, run, rows, place)]
-        if not found:  # what is computed from averages may be no average
-            operands = _averaged(context, run, rows, node)
-        if rows.keys() >= set(operands):
+        found = dict[ast.expr, str]()
+        for search in (_combined, _averaged, _counted):
+            found = found or {n: kind for n, kind in _kinds(context, search(context, run, how, node)) if n not in how}
+        if not found:
             return None
-        rows |= dict.fromkeys(operands, "whole")
-        run = collect.redistributed_run(context.facts, rows)
+        how |= found
+        run = collect.redistributed_run(context.facts, how)
         if coupled_losses.is_of_all_ranks(context, run, node):
-            edits = tuple(Replace(row, coupled_losses.gathered(context, row), (row,)) for row in rows)
-            return WholeBatchLoss(next(iter(rows)), edits, tuple(rows))
+            return SharedNumbers(how, tuple(_edit(context, n, kind) for n, kind in how.items()))
     return None
 
 
-def _operands(context: Context, run: Run, whole: dict[ast.expr, str], place: ast.AST) -> list[ast.expr]:
-    """The rows that a forward combines at a place, or computes the averages and totals from that it uses there."""
-    if isinstance(place, ast.Call) and (rows := _rows_of(context, run, place)):
-        return rows
-    if not isinstance(place, ast.expr):
-        return []
-    marked, averages = _marked(context, run, whole)
-    used = frozenset(n for part in expressions(place) for n in marked.value(part).of_kind("mark"))
-    return [row for node in averages if node in used for row in _rows_of(context, run, node)]
+def _combined(context: Context, run: Run, how: dict[ast.expr, str], node: ast.Call) -> list[ast.expr]:
+    """The rows that forwards combine, or compute the averages and totals from that they combine with others."""
+    found = list[ast.expr]()
+    for place in places(context, run, loss_in(run, node)):
+        if not isinstance(place, ast.expr):
+            continue
+        rows = _rows_of(run, place)
+        if not rows:
+            marked, averages = _marked(context, run, how)
+            used = frozenset(n for part in expressions(place) for n in marked.value(part).of_kind("mark"))
+            rows = [row for average in averages if average in used for row in _rows_of(run, average)]
+        found += rows
+    return found
 
 
-def _averaged(context: Context, run: Run, whole: dict[ast.expr, str], node: ast.Call) -> list[ast.expr]:
-    """The rows of which a forward computes averages and totals that a loss is made from."""
-    marked, averages = _marked(context, run, whole)
-    used = coupled_losses.loss_in(marked, node).of_kind("mark")
-    inside = {n: any(not context.training.isdisjoint(c.stack) for c in run.calls(n)) for n in averages if n in used}
-    return [row for n, forward in inside.items() if forward for row in _rows_of(context, run, n)]
+def _averaged(context: Context, run: Run, how: dict[ast.expr, str], node: ast.Call) -> list[ast.expr]:
+    """The rows of the averages and totals that a loss is computed from, in what trains."""
+    marked, averages = _marked(context, run, how)
+    used = loss_in(marked, node).of_kind("mark")
+    return [row for average in averages if average in used for row in _rows_of(run, average)]
 
 
-def _marked(context: Context, run: Run, whole: dict[ast.expr, str]) -> tuple[Run, list[ast.Call]]:
-    """A run in which averages and totals of a rank's own rows are marked, and these."""
-    averages = list(dict.fromkeys(c.node for c in run.trace.calls if _reduces(c)))
-    return collect.redistributed_run(context.facts, whole | dict.fromkeys(averages, "mark")), averages
+def _counted(context: Context, run: Run, how: dict[ast.expr, str], node: ast.Call) -> list[ast.expr]:
+    """The numbers of samples that a loss is computed from."""
+    counts: list[ast.expr] = [c.node for c in run.trace.calls if c.result.scale == "count" and not c.func.functions()]
+    counts += [n for tree in context.facts.trees.values() for n in tree.of(ast.Subscript) if run.value(n).scale == "count"]
+    marked = collect.redistributed_run(context.facts, how | dict.fromkeys(counts, "mark"))
+    used = loss_in(marked, node).of_kind("mark")
+    return [n for n in dict.fromkeys(counts) if n in used]
 
 
-def _rows_of(context: Context, run: Run, node: ast.Call) -> list[ast.expr]:
-    """The rows that a call is given, where all ranks make it in training, and nothing else does."""
-    if not context.facts.may_edit(node) or not coupled_losses.called_by_all_ranks(context, node):
-        return []
-    if any(c.no_grad for c in run.calls(node)):
-        return []
-    given = [*([node.func.value] if isinstance(node.func, ast.Attribute) else []), *node.args, *(k.value for k in node.keywords)]
-    return [n for n in given if is_rows(run.value(n))]
+def _marked(context: Context, run: Run, how: dict[ast.expr, str]) -> tuple[Run, list[ast.expr]]:
+    """A run in which the averages and totals of a rank's own rows are marked, and these."""
+    averages: list[ast.expr] = [c.node for c in run.trace.calls if c.result.scale in _AVERAGED and not c.func.functions()]
+    products = (n for tree in context.facts.trees.values() for n in tree.of(ast.BinOp) if isinstance(n.op, ast.MatMult))
+    averages += [n for n in products if run.value(n).scale in _AVERAGED]
+    averages = [n for n in dict.fromkeys(averages) if any(run.value(part).scale == "sample" for part in expressions(n))]
+    return collect.redistributed_run(context.facts, how | dict.fromkeys(averages, "mark")), averages
 
 
-def _reduces(call: Call) -> bool:
-    """Whether a call of a library gives an average, a total or an extreme of rows."""
-    rows = any(v.scale == "sample" for v in (call.receiver, *call.args, *call.keywords.values()))
-    return rows and call.result.scale in _REDUCED and not call.func.functions()
+def _rows_of(run: Run, node: ast.expr) -> list[ast.expr]:
+    """The rows that a call, or a product, is of."""
+    return [row for part in expressions(node) for row in _rows_in(run, part)]
+
+
+def _rows_in(run: Run, node: ast.expr) -> list[ast.expr]:
+    """An operand that is rows, or the rows that it is another view or a multiple of: `rows.t()`, `scale * rows`."""
+    value, parts = run.value(node), list(expressions(node))
+    own = [part for part in parts if run.value(part).scale == "sample"]
+    multiple = isinstance(node, ast.BinOp) and len(own) == 1 and all(run.value(part).scale is None for part in parts if part not in own)
+    if value.scale == "sample" and (multiple or not is_rows(value)):
+        return [row for part in own for row in _rows_in(run, part)]
+    return [node] if is_rows(value) else []
+
+
+def _kinds(context: Context, nodes: Iterable[ast.expr]) -> Iterable[tuple[ast.expr, str]]:
+    """How each of some rows and counts changes: without gradients, in an evaluation, it does not; those that all ranks can gather."""
+    for node in nodes:
+        tree = context.facts.tree_of(node)
+        around = (node, tree.statement(node), tree.function(node))
+        calls = next((found for up in around if (found := [c for n in walk(up) for c in context.facts.after.calls(n)])), [])
+        trained = [c for c in calls if not c.no_grad]
+        values = [v for c in trained for v in (c.receiver, *c.args, c.result) if v.of_kind("batch")]
+        alike = all(of_training(context, v) for v in values) and not any(has_own_test(context, c) for c in trained)
+        if values and alike and context.facts.may_edit(node):
+            yield node, "whole" if len(trained) == len(calls) else GRADED["whole"]
+
+
+def _edit(context: Context, node: ast.expr, kind: str) -> Edit:
+    """The edit that makes rows, or a count, those of all ranks."""
+    if context.facts.after.value(node).scale == "count":
+        return shared_numbers.edit(context, node, kind in GRADED.values())
+    return Replace(node, coupled_losses.gathered(context, node, kind in GRADED.values()), (node,))

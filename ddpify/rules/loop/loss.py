@@ -347,29 +347,17 @@ def _ways(context: Context, node: ast.Call, loss: Value, obligations: tuple[Obli
         change = Change(CODE, averages.why, shown, averages.nodes[0], averages.edits, averages.imports, needs=needs, redistributes=how)
         yield replace(change, discharges=obligations), averages.outside(context)
     if (rows := coupled_losses.whole_batch_loss(context, node, loss)) is not None:
-        yield _gathering(context, rows, _COMPUTED_WHOLE, obligations), rows.outside(context)
+        needs, how = ("from_all_ranks",), rows.redistributes
+        change = Change(CODE, _COMPUTED_WHOLE, shown, rows.node, rows.edits, rows.imports, needs=needs, redistributes=how)
+        yield replace(change, level=Safety.NOTE, discharges=obligations), rows.outside(context)
     if (shared := shared_numbers.find_shared(context, node, loss)) is not None:
         needs, how = ("average_of_all_ranks",), tuple(shared.how.items())
         change = Change(CODE, _SHARED, shown, shared.node, shared.edits, shared.imports, needs=needs, redistributes=how)
         yield replace(change, discharges=obligations), shared.outside(context)
-    if (rows := coupled_forwards.gathered(context, node, loss)) is not None:
-        yield _gathering(context, rows, _COMBINED_WHOLE, obligations), rows.outside(context)
-
-
-def _gathering(context: Context, rows: coupled_losses.WholeBatchLoss, why: str, obligations: tuple[Obligation, ...]) -> Change:
-    """The change by which some rows become those of all ranks."""
-    return Change(
-        CODE,
-        why,
-        context.tree.shown,
-        rows.node,
-        rows.edits,
-        rows.imports,
-        level=Safety.NOTE,
-        discharges=obligations,
-        needs=("from_all_ranks",),
-        redistributes=rows.redistributes,
-    )
+    if (inside := coupled_forwards.gathered(context, node, loss)) is not None:
+        needs, how = ("from_all_ranks",), tuple(inside.how.items())
+        change = Change(CODE, _COMBINED_WHOLE, shown, inside.node, inside.edits, inside.imports, needs=needs, redistributes=how)
+        yield replace(change, level=Safety.NOTE, discharges=obligations), inside.outside(context)
 
 
 def _unedited(context: Context, loss: Value) -> frozenset[str]:

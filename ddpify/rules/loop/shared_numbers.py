@@ -62,7 +62,7 @@ def find_shared(context: Context, node: ast.Call, loss: Value) -> SharedNumbers 
         becomes = fewer if fewer and _may_be_own(context, node, each, fewer) else becomes
     if len(becomes) == len(used):
         return None  # no part of the loss is a plain average
-    return SharedNumbers(becomes, tuple(_edit(context, n, graded[n]) for n in becomes))
+    return SharedNumbers(becomes, tuple(edit(context, n, graded[n]) for n in becomes))
 
 
 def _reduces_rows(context: Context, node: ast.expr, value: Value) -> bool:
@@ -111,7 +111,7 @@ def _multiplies(run: Run, node: ast.AST, number: ast.expr) -> bool:
     return not added and any(o and any(shared[:i] + shared[i + 1 :]) for i, o in enumerate(own))
 
 
-def _edit(context: Context, node: ast.expr, graded: bool) -> Edit:
+def edit(context: Context, node: ast.expr, graded: bool) -> Edit:
     """The edit that makes a number that of all ranks; where it is evaluated without gradients, too, only where there are some."""
     scale = context.facts.after.value(node).scale
     text = "{0}" if scale == "count" else f"{context.names['average_of_all_ranks']}({{0}})"
