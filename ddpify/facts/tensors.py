@@ -116,6 +116,14 @@ def _is_under(shape: Shape | None, rows: Shape | None) -> bool:
     return shape.ndim < rows.ndim - rows.axis or (shape.front and shape.ndim == rows.ndim - rows.axis)
 
 
+def _is_by_matrix(name: str, args: Sequence[Value]) -> bool:
+    """Whether each of a rank's rows is multiplied by a matrix, such as one of all ranks' rows: `queries @ keys.t()`."""
+    if name not in ("matmul", "mm") or len(args) != 2 or args[0].scale not in ROWS:
+        return False
+    shapes = [v.shape for v in args if v.shape is not None]
+    return len(shapes) == 2 and all(s.ndim == 2 for s in shapes) and shapes[0].axis == 0 and args[1].scale is None
+
+
 def _is_decided(parts: Sequence[Value]) -> bool:
     """Whether a rank's rows meet a number that was chosen by its rows: `2.0 if rows.mean() > 0 else 1.0`."""
     chosen = [d for p in parts if p.scale is None and (d := p.of_kind("decided"))]
@@ -241,7 +249,7 @@ def function(
     if name in _QUOTIENTS and _are_of_one_batch(args):
         return Value(frozenset(), without(origins, "batch", "forward", "multiple"))
     operands, named = given(run, args, keywords)
-    if uneven([*args, *keywords.values()]) or _is_decided(args):
+    if (uneven([*args, *keywords.values()]) and not _is_by_matrix(name, args)) or _is_decided(args):
         return Value(frozenset(), origins, "other")
     if name in ("view", "reshape"):
         sizes = args[1:]

@@ -7,7 +7,7 @@ So are the rows of averages from which a loss is computed that is no average, an
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from ddpify.edits import Edit, Replace
 from ddpify.facts import collect, library
@@ -24,6 +24,7 @@ from ddpify.rules.loop.coupled_losses import loss_in, of_training
 from ddpify.rules.loop.sharded_parts import expressions
 from ddpify.rules.loop.shared_numbers import SharedNumbers
 
+_Operands = Callable[[Run, ast.expr], list[ast.expr]]
 _AVERAGED = ("mean", "sum", *EXTREMES)
 _MOST = 5  # so many statistics may each be computed from the one before
 
@@ -43,12 +44,17 @@ def gathered(context: Context, node: ast.Call, loss: Value) -> SharedNumbers | N
     """The edits by which a forward combines all ranks' samples, and a loss becomes that of the whole batch; None where none were found."""
     if coupled_losses.pads(context, loss) or coupled_losses.may_vary_in_shape(context, loss):
         return None
+    return _search(context, node, _rows_of) or _search(context, node, _rows_on_the_right)
+
+
+def _search(context: Context, node: ast.Call, operands: _Operands) -> SharedNumbers | None:
+    """The edits, where forwards combine these operands; what is computed from rows that were gathered is looked at anew."""
     run, how = context.facts.after, dict[ast.expr, str]()
     for _ in range(_MOST):
-        found = dict[ast.expr, str]()
-        for search in (_combined, _averaged, _counted):
-            found = found or {n: kind for n, kind in _kinds(context, search(context, run, how, node)) if n not in how}
-        if not found:
+        for nodes in _candidates(context, run, how, node, operands):
+            if found := {n: kind for n, kind in _kinds(context, nodes) if n not in how}:
+                break
+        else:
             return None
         how |= found
         run = collect.redistributed_run(context.facts, how)
@@ -57,13 +63,20 @@ def gathered(context: Context, node: ast.Call, loss: Value) -> SharedNumbers | N
     return None
 
 
-def _combined(context: Context, run: Run, how: dict[ast.expr, str], node: ast.Call) -> list[ast.expr]:
+def _candidates(context: Context, run: Run, how: dict[ast.expr, str], node: ast.Call, operands: _Operands) -> Iterator[list[ast.expr]]:
+    """What may be gathered next, the most specific first."""
+    yield _combined(context, run, how, node, operands)
+    yield _averaged(context, run, how, node)
+    yield _counted(context, run, how, node)
+
+
+def _combined(context: Context, run: Run, how: dict[ast.expr, str], node: ast.Call, operands: _Operands) -> list[ast.expr]:
     """The rows that forwards combine, or compute the averages and totals from that they combine with others."""
     found = list[ast.expr]()
     for place in places(context, run, loss_in(run, node)):
         if not isinstance(place, ast.expr):
             continue
-        rows = _rows_of(run, place)
+        rows = operands(run, place)
         if not rows:
             marked, averages = _marked(context, run, how)
             used = frozenset(n for part in expressions(place) for n in marked.value(part).of_kind("mark"))
@@ -100,6 +113,12 @@ def _marked(context: Context, run: Run, how: dict[ast.expr, str]) -> tuple[Run, 
 def _rows_of(run: Run, node: ast.expr) -> list[ast.expr]:
     """The rows that a call, or a product, is of."""
     return [row for part in expressions(node) for row in _rows_in(run, part)]
+
+
+def _rows_on_the_right(run: Run, node: ast.expr) -> list[ast.expr]:
+    """The rows that each sample's own are multiplied by, as in attention among samples: `queries @ keys.t()`."""
+    product = isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult)
+    return [row for part in list(expressions(node))[-1:] for row in _rows_in(run, part)] if product else _rows_of(run, node)
 
 
 def _rows_in(run: Run, node: ast.expr) -> list[ast.expr]:
