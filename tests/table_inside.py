@@ -2198,3 +2198,62 @@ SCRIPTS |= on_three(
     },
     rows=42,
 )
+
+_PAIRED = """
+    class Pairs(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.one, self.other = nn.Linear(8, 6), nn.Linear(8, 6)
+            self.scale = nn.Parameter(torch.tensor(1.5))
+
+        def forward(self, one, other):
+            one, other = F.normalize(self.one(one), dim=-1), F.normalize(self.other(other), dim=-1)
+            {scores}
+
+
+    net = Pairs()
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
+    pairs = TensorDataset(x, torch.cos(x))
+    feed = DataLoader(pairs, batch_size=6, shuffle=True)
+    for epoch in range(2):
+        net.train()
+        for one, other in feed:
+            {loss}
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        {shown}
+"""
+_SCORES = {
+    "a product, and its transpose": (
+        "scores = self.scale.exp() * one @ other.t()\nreturn scores, scores.t()",
+        "a, b = net(one, other)\nplaces = torch.arange(len(one))\nloss = (F.cross_entropy(a, places) + F.cross_entropy(b, places)) / 2",
+    ),
+    "a function of torch": (
+        "return torch.matmul(one, other.T) * self.scale",
+        "scores = net(one, other)\nloss = F.cross_entropy(scores, torch.arange(scores.size(0)))",
+    ),
+    "a product over the batch": (
+        "alike = one.T @ other / 6\nreturn (torch.diagonal(alike) - 1).pow(2).sum() + alike.pow(2).sum()",
+        "loss = net(one, other)",
+    ),
+}
+_SHOWN = (
+    "net.eval()\nwith torch.no_grad():\n    one, other = pairs[:12]\n    a, b = net(one, other)\n"
+    '    print(f"right {(a.argmax(1) == torch.arange(12)).sum().item()} {b.max().item():.6f}")'
+)
+
+
+def _pairs(scores: str, loss: str, shown: str) -> Script:
+    deep = "\n" + " " * 12
+    text = _PAIRED.replace("{scores}", scores.replace("\n", deep)).replace("{loss}", loss.replace("\n", deep))
+    return Script(text.replace("{shown}", shown.replace("\n", "\n" + " " * 8)), same=("right",))
+
+
+SCRIPTS |= on_three(
+    {
+        **{f"pairs that the forward compares, by {title}": _pairs(*texts, "") for title, texts in _SCORES.items()},
+        "pairs that the forward compares, in an evaluation, too": _pairs(*_SCORES["a product, and its transpose"], _SHOWN),
+    },
+    rows=42,
+)
