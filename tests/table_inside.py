@@ -2247,7 +2247,7 @@ _SHOWN = (
 def _pairs(scores: str, loss: str, shown: str) -> Script:
     deep = "\n" + " " * 12
     text = _PAIRED.replace("{scores}", scores.replace("\n", deep)).replace("{loss}", loss.replace("\n", deep))
-    return Script(text.replace("{shown}", shown.replace("\n", "\n" + " " * 8)), same=("right",))
+    return Script(text.replace("{shown}", shown.replace("\n", "\n" + " " * 8)), same=("right",) if shown else ())
 
 
 SCRIPTS |= on_three(
