@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from ddpify.edits import Edit, Replace
 from ddpify.facts.library import DICTS
-from ddpify.facts.model import Func, Lit, New, Obj, Value, join
+from ddpify.facts.model import Func, Lit, New, Obj, Value, join, just
 from ddpify.facts.tree import inside, own_nodes, same, walk
 from ddpify.records import replace
 from ddpify.rules.context import Context
@@ -27,12 +27,24 @@ def of_attributes(var: Variable) -> Reduction | None:
     context, objs = var.context, var.objs
     apart = {(p.owner, p.name) for p in var.live.apart}
     kept = [(o, n, v) for o in objs for n, v in context.facts.after.of(o).items() if (o, n) not in apart]
-    own = {n for _, n, v in kept if context.from_sharded_data(v) or any(holds_rank_numbers(context, held) for held in v.instances())}
+    own = {n for _, n, v in kept if context.from_sharded_data(v) or any(_holds_numbers(context, held) for held in v.instances())}
     of_project = all(o.cls is not None for o in objs)
     if not own or (of_project and not _read_elsewhere(var, own)):
         return _answers(var) if of_project else None
     averages = _averages(var, own)
     return sums(averages) if averages else unknown(var.live)
+
+
+def is_iterator(context: Context, obj: New) -> bool:
+    """Whether an object gives a loader's batches and holds nothing else: ranks take equally many of them."""
+    return obj.cls is None and context.facts.after.feeds(just(obj))
+
+
+def _holds_numbers(context: Context, held: New) -> bool:
+    """Whether what an attribute holds has numbers of a rank's own: not as a loader's iterator, or a generator of rows to come."""
+    if held.path == "generator" and all(v.scale == "sample" for v in context.facts.after.of(held).values()):
+        return False
+    return holds_rank_numbers(context, held) and not is_iterator(context, held)
 
 
 def _averages(var: Variable, names: Iterable[str]) -> list[str]:
