@@ -1258,3 +1258,72 @@ SCRIPTS |= {
         same=("right",),
     )
 }
+SCRIPTS["weights of a penalty that are drawn for a batch, and made as wide as its rows"] = Script(
+    """
+    class Critic:
+        def __init__(self):
+            self.net = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 1, bias=False))
+            self.size = 6
+            self.optimizer = torch.optim.Adam(self.net.parameters(), lr=0.01)
+
+        def penalty(self, real, fake):
+            parts = torch.FloatTensor(self.size, 1, 1).uniform_(0.5, 0.5)
+            parts = parts.expand(self.size, real.size(1), real.size(2))
+            mixed = (parts * real + (1 - parts) * fake).requires_grad_(True)
+            out = self.net(mixed)
+            ones = torch.ones(out.size())
+            slopes = torch.autograd.grad(out, mixed, grad_outputs=ones, create_graph=True, retain_graph=True)[0]
+            return ((slopes.view(slopes.size(0), -1).norm(2, dim=1) - 1) ** 2).mean()
+
+        def fit(self, loader):
+            for epoch in range(3):
+                for (rows,) in loader:
+                    if rows.size(0) != self.size:
+                        continue
+                    real, fake = rows.view(-1, 2, 4), torch.randn(self.size, 2, 4) * 0 + 0.3
+                    loss = self.net(fake).mean() - self.net(real).mean() + self.penalty(real, fake)
+                    self.optimizer.zero_grad()
+                    loss.backward()
+                    self.optimizer.step()
+
+
+    torch.manual_seed(0)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--batch_size", type=int, default=6)
+    args = parser.parse_args()
+    Critic().fit(DataLoader(TensorDataset(x[:36]), batch_size=args.batch_size, shuffle=True))
+    """
+)
+SCRIPTS["weights of a penalty that are drawn for a batch, beside what two other backward calls are made of"] = Script(
+    """
+    class Critic:
+        def __init__(self):
+            self.net = nn.Sequential(nn.Linear(8, 6), nn.Tanh(), nn.Linear(6, 1, bias=False))
+            self.size = 6
+            self.optimizer = torch.optim.Adam(self.net.parameters(), lr=0.01)
+
+        def penalty(self, real, fake):
+            parts = torch.FloatTensor(self.size, 1).uniform_(0.5, 0.5)
+            parts = parts.expand(self.size, real.size(1))
+            mixed = (parts * real + (1 - parts) * fake).requires_grad_(True)
+            out = self.net(mixed)
+            slopes = torch.autograd.grad(out, mixed, grad_outputs=torch.ones(out.size()), create_graph=True)[0]
+            return ((slopes.view(slopes.size(0), -1).norm(2, dim=1) - 1) ** 2).mean()
+
+        def fit(self, loader):
+            for epoch in range(3):
+                for (real,) in loader:
+                    if real.size(0) != self.size:
+                        continue
+                    self.optimizer.zero_grad()
+                    self.net(real).mean().mul(-1).backward()
+                    fake = torch.randn(self.size, 8) * 0 + 0.3
+                    self.net(fake).mean().backward()
+                    self.penalty(real, fake).backward()
+                    self.optimizer.step()
+
+
+    torch.manual_seed(0)
+    Critic().fit(DataLoader(TensorDataset(x[:36]), batch_size=6, shuffle=True))
+    """
+)

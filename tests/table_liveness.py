@@ -697,3 +697,62 @@ SCRIPTS |= {
         _SEEN.replace("seen += rows.numel()", "seen = max(seen, rows[:, 0].sum().item())"), same=("",)
     ),
 }
+SCRIPTS["endless batches that an object keeps, under a name that tensors have, too"] = Script(
+    """
+    import time
+
+
+    class Trainer:
+        def __init__(self):
+            self.critic, self.net = nn.Linear(8, 1), nn.Linear(3, 8)
+            self.critics = torch.optim.SGD(self.critic.parameters(), lr=0.05)
+            self.nets = torch.optim.SGD(self.net.parameters(), lr=0.05)
+            self.size = 6
+
+        def save(self):
+            torch.save(self.net.state_dict(), "net.pt")
+
+        def endless(self, loader):
+            while True:
+                for i, (rows, _) in enumerate(loader):
+                    yield rows
+
+        def sample(self):
+            made = self.net(torch.randn(self.size, 3))
+            made = made.data.cpu()
+            print("made")
+
+        def fit(self, loader):
+            self.began = time.time()
+            self.data = self.endless(loader)
+            for step in range(6):
+                for part in range(2):
+                    rows = next(self.data)
+                    self.critic.zero_grad()
+                    loss = self.critic(rows).mean()
+                    loss.backward()
+                    noise = torch.randn(self.size, 3) * 0 + 0.3
+                    loss = self.critic(self.net(noise).detach()).mean().mul(-1)
+                    loss.backward()
+                    self.critics.step()
+                self.net.zero_grad()
+                noise = torch.randn(self.size, 3) * 0 + 0.2
+                self.critic(self.net(noise)).mean().backward()
+                self.nets.step()
+                if step % 3 == 0:
+                    self.save()
+            self.end = time.time()
+            print(f"took {self.end - self.began}"[:4])
+            self.save()
+
+
+    def main():
+        trainer = Trainer()
+        trainer.fit(DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True))
+        trainer.sample()
+
+
+    torch.manual_seed(0)
+    main()
+    """
+)

@@ -636,3 +636,170 @@ SCRIPTS |= {
     )
     for many in ("True", "False")
 }
+SCRIPTS["a network that keeps what its last batch gave it, saved after each epoch and judged by another loader"] = Script(
+    """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body, self.head = nn.Linear(8, 6), nn.Linear(6, 2)
+            self.embeddings = None
+
+        def forward(self, rows):
+            self.embeddings = torch.tanh(self.body(rows))
+            return self.head(self.embeddings)
+
+
+    def scored(loader, model):
+        right = 0
+        with torch.no_grad():
+            for rows, kinds in loader:
+                right += (model(rows).argmax(1) == kinds).sum().item()
+        return right
+
+
+    def fit(model, loader, test):
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+        best = -1
+        for epoch in range(3):
+            for rows, kinds in loader:
+                loss = F.cross_entropy(model(rows), kinds)
+                model.zero_grad()
+                loss.backward()
+                optimizer.step()
+            try:
+                torch.save(model.state_dict(), f"model-{epoch}.pt")
+            except OSError:
+                pass
+            model.eval()
+            right = scored(test, model)
+            model.train()
+            if right > best:
+                best = right
+                torch.save(model.state_dict(), "best.pt")
+            print("right", right, best)
+
+
+    torch.manual_seed(0)
+    train, test = TensorDataset(x[:36], y[:36]), TensorDataset(x[30:42], y[30:42])
+    fit(Net(), DataLoader(train, batch_size=6, shuffle=True), DataLoader(test, batch_size=6))
+    """,
+    same=("right",),
+)
+_LAYERS_OF_LIBRARY = """
+import torch.nn as nn
+
+
+def vgg11(weights=None):
+    net = nn.Module()
+    net.features = nn.Sequential(nn.Linear(8, 6), nn.ReLU())
+    net.classifier = nn.Sequential(nn.Linear(6, 6), nn.ReLU(), nn.Linear(6, 2))
+    return net
+
+
+def resnet18(weights=None):
+    net = nn.Module()
+    net.conv1, net.layer1, net.fc = nn.Linear(8, 6), nn.Linear(6, 6), nn.Linear(6, 2)
+    return net
+
+
+vgg13, resnet34 = vgg11, resnet18
+"""
+SCRIPTS["layers of a library's networks, one of which is chosen, trained for one domain after another"] = Script(
+    """
+    from torchvision import models
+    networks = {"vgg11": models.vgg11, "vgg13": models.vgg13}
+
+
+    class Base(nn.Module):
+        def __init__(self, name):
+            super().__init__()
+            network = networks[name](weights=None)
+            self.features = network.features
+            self.classifier = nn.Sequential()
+            for i in range(2):
+                self.classifier.add_module("classifier" + str(i), network.classifier[i])
+            self.in_features = network.classifier[2].in_features
+
+        def forward(self, rows):
+            out = self.features(rows)
+            out = out.view(out.size(0), -1)
+            return self.classifier(out)
+
+
+    deep = {"resnet18": models.resnet18, "resnet34": models.resnet34}
+
+
+    class Deep(nn.Module):
+        def __init__(self, name):
+            super().__init__()
+            network = deep[name](weights=None)
+            self.conv1 = network.conv1
+            self.layer1 = network.layer1
+            self.in_features = network.fc.in_features
+
+        def forward(self, rows):
+            out = self.layer1(self.conv1(rows))
+            return out.view(out.size(0), -1)
+
+
+    class Neck(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.bottleneck = nn.Linear(width, 5)
+
+        def forward(self, rows):
+            return self.bottleneck(rows)
+
+
+    def score(loader, base, neck, head):
+        right = 0
+        with torch.no_grad():
+            for rows, kinds in loader:
+                right += (head(neck(base(rows))).argmax(1) == kinds).sum().item()
+        return right
+
+
+    def fit(args):
+        loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+        test = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=12)
+        if args.net[0:3] == "res":
+            base = Deep(args.net)
+        elif args.net[0:3] == "vgg":
+            base = Base(args.net)
+        neck, head = Neck(base.in_features), nn.Linear(5, 2)
+        for _, value in head.named_parameters():
+            value.requires_grad = False
+        optimizer = torch.optim.SGD([{"params": base.parameters(), "lr": 0.05}, {"params": neck.parameters(), "lr": 0.1}], lr=0.1)
+        most, step = 2 * len(loader), 0
+        while step < most:
+            try:
+                rows, kinds = next(batches)
+            except (NameError, StopIteration):
+                batches = iter(loader)
+                rows, kinds = next(batches)
+            step += 1
+            out = head(neck(base(rows)))
+            loss = F.cross_entropy(out, kinds)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            if step % 6 == 0:
+                base.eval()
+                neck.eval()
+                print("right", score(test, base, neck, head))
+                base.train()
+                neck.train()
+        torch.save(base.state_dict(), "base.pt")
+        torch.save(neck.state_dict(), "neck.pt")
+
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--net", default="vgg11")
+    args = parser.parse_args()
+    for target in range(3):
+        torch.manual_seed(0)
+        fit(args)
+    """,
+    same=("right",),
+    stand_ins={"torchvision/__init__.py": "", "torchvision/models.py": _LAYERS_OF_LIBRARY},
+)

@@ -37,7 +37,7 @@ def cut(run: Interpreter, cut: BatchSource, value: Value) -> Value:
         run.memory[made, "batch_size"] = Value(size.objs, size.origins)
         if size.of_kind("world") and cut.kind == "draw":
             run.sharded_by_script.add(made)
-    shape = _SIDE_BY_SIDE.get(cut.kind)
+    shape = _drawn(value) if cut.kind == "draw" else _SIDE_BY_SIDE.get(cut.kind)
     batch = Value(frozenset(), only(value.origins, *_KEPT_BY_CUTS) | {Origin("batch", made)}, "sample", shape)
     if cut.kind in ("rows", "draw"):
         run.feed(batch)
@@ -46,6 +46,12 @@ def cut(run: Interpreter, cut: BatchSource, value: Value) -> Value:
     parts = run.objects.new("list", cut.node, run.stack)
     run.memory[parts, ELEMENT] = batch
     return just(parts)
+
+
+def _drawn(value: Value) -> Shape | None:
+    """The dimensions of what is drawn: as many as it has as a constant, the first of them that of the samples."""
+    shape = value.shape if value.scale is None else None
+    return Shape(None, shape.dims, sure=False) if shape is not None and shape.ndim else None
 
 
 def _examples(run: Interpreter, cut: BatchSource) -> Value:

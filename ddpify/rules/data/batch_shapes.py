@@ -18,15 +18,8 @@ from ddpify.facts.tree import is_number, structure, walk
 from ddpify.placement.shape import ROWS
 from ddpify.rules.base import Change, Finding, Safety
 from ddpify.rules.context import Context, argument
-from ddpify.rules.data.sizes import CODE, Sizes, divide, divide_inside, in_training, sizes_of
+from ddpify.rules.data.sizes import CODE, SHAPES, Sizes, divide, divide_inside, in_training, shaping, sizes_of
 
-SHAPES = frozenset(
-    """
-        zeros ones full empty rand randn randint normal arange view reshape expand repeat init_hidden initHidden FloatTensor
-        LongTensor Tensor resize_ new new_zeros new_ones uniform standard_normal split chunk linspace logspace eye tile new_full new_empty
-        repeat_interleave broadcast_to
-    """.split()
-).union(numpy.SIZE_AT)
 _OTHER_NUMBERS = frozenset(("eye", "linspace", "logspace", "tile", "repeat_interleave"))  # of classes, steps or copies, as likely
 _ALONG = frozenset(("cumsum", "cumprod", "logcumsumexp"))
 _DIFFERENT_ROWS = frozenset(("linspace", "logspace", "repeat", "tile"))
@@ -121,13 +114,6 @@ def _made_unseen(context: Context, sizes: Sizes) -> Iterator[Finding]:
         for part in size_arguments(call.node):
             if sizes.read(context.facts.after.value(part)):
                 yield context.manual(CODE, part, _PERHAPS_AS_LONG, FROM_BATCH, level=Safety.REVIEW)
-
-
-def shaping(context: Context) -> Iterator[Call]:
-    """The calls of libraries that make a tensor of the training by its shape."""
-    for call in context.facts.after.trace.calls:
-        if call.method in SHAPES and not any(isinstance(o, Func) for o in call.func.objs) and in_training(context, call):
-            yield call
 
 
 def _shape(context: Context, call: Call, part: ast.expr, sizes: Sizes) -> Iterator[Change | Finding]:

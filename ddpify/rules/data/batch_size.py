@@ -25,8 +25,8 @@ from ddpify.facts.tree import last_name, names_in, own_nodes, walk
 from ddpify.rules.base import DIVIDED_BATCHES, Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import numbered_rows, single_samples
-from ddpify.rules.data.batch_shapes import FROM_BATCH, SHAPES, lists, refilled, shapes, shaping, trained_rows
-from ddpify.rules.data.sizes import CODE, Sizes, divide, divide_inside, is_size, names_reading, sizes_of
+from ddpify.rules.data.batch_shapes import FROM_BATCH, lists, refilled, shapes, trained_rows
+from ddpify.rules.data.sizes import CODE, SHAPES, Sizes, divide, divide_inside, is_size, names_reading, shaping, sizes_of
 from ddpify.rules.process import cuda_visible_devices
 
 TITLE = "adjust what depends on the batch size"

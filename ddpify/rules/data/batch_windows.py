@@ -13,7 +13,8 @@ from ddpify.facts.runs import Run
 from ddpify.facts.tree import Tree, arguments, last_name, same, structure, walk
 from ddpify.placement.rows import ALIGNED
 from ddpify.rules.context import Context
-from ddpify.rules.data import batch_shapes, repeated_rows
+from ddpify.rules.data import repeated_rows
+from ddpify.rules.data.sizes import SHAPES, shaping, sizes_of
 
 SIDE_BY_SIDE = ("columns", "lines")
 RECIPE = "give each rank different rows of each batch, equally many: x[i : i + B][rank::world_size]"
@@ -250,11 +251,13 @@ def as_long(context: Context, trained: list[New]) -> Iterator[ast.ListComp | ast
     drawn = [run.attribute(o, "batch_size") for o in trained if o.path == batch_source.DRAW]
     numbers = {o for size in drawn for o in size.objs if isinstance(o, (Part, Lit))}
     shared_out = {source.size for source in context.facts.batch_sources.values()}
+    read, shaped = context.once(sizes_of).read, {call.node for call in shaping(context)}
     for tree in context.facts.trees.values() if numbers else ():
         nodes: list[ast.ListComp | ast.GeneratorExp | ast.Call | ast.For] = tree.of(ast.ListComp, ast.GeneratorExp, ast.Call, ast.For)
         for node in nodes:
             loaded = any(map(run.is_loader, run.value(node).batches()))
             sizes = _sizes_in(context, node) if node not in context.facts.batch_sources and not loaded else []
+            sizes = [s for s in sizes if not (node in shaped and read(run.value(s)))]  # divided beside those of the loaders
             if any(run.value(s).objs & numbers and not run.value(s).of_kind("world") for s in sizes if s not in shared_out):
                 yield node
 
@@ -278,7 +281,7 @@ def _may_size_by_argument(context: Context, node: ast.Call) -> bool:
     if name in _COUNTING or any(isinstance(o, (Func, Class)) for o in run.value(node.func).objs):
         return False
     steps = {t.batch.node for t in context.facts.loops if t.batch is not None}
-    return name not in batch_shapes.SHAPES and any(loop.node in steps for call in run.calls(node) for loop in call.loops)
+    return name not in SHAPES and any(loop.node in steps for call in run.calls(node) for loop in call.loops)
 
 
 def _in_module(context: Context, tree: Tree, node: ast.AST) -> bool:

@@ -6,7 +6,9 @@ import ast
 import itertools
 from collections.abc import Hashable, Iterator
 
-from ddpify.facts.model import Call, Lit, New, Obj, Part, Value, join
+from ddpify.facts.library import numpy
+from ddpify.facts.manual_batches import size_arguments
+from ddpify.facts.model import Call, Func, Lit, New, Obj, Part, Value, join
 from ddpify.facts.origins import Origin
 from ddpify.facts.tree import inside, structure, walk
 from ddpify.records import dataclass
@@ -15,6 +17,13 @@ from ddpify.rules.context import Context, argument
 from ddpify.rules.data.loader_call import places
 
 CODE = "DDP303"
+SHAPES = frozenset(
+    """
+        zeros ones full empty rand randn randint normal arange view reshape expand repeat init_hidden initHidden FloatTensor
+        LongTensor Tensor resize_ new new_zeros new_ones uniform standard_normal split chunk linspace logspace eye tile new_full new_empty
+        repeat_interleave broadcast_to
+    """.split()
+).union(numpy.SIZE_AT)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +93,29 @@ def sizes_of(context: Context) -> Sizes:
             given = argument(loader.node, places(loader.path)["batch_size"], "batch_size")
             arguments |= inside(given) if given is not None else set()
     trained = frozenset(context.facts.feeding)
+    numbers |= _repeated(context, Sizes(frozenset(numbers), trained))
     return Sizes(frozenset(numbers), trained, frozenset(arguments), frozenset(computed), frozenset(computations))
+
+
+def _repeated(context: Context, sizes: Sizes) -> set[Obj]:
+    """The numbers, written out, that the length of a training batch is to be, and by which tensors of the training are shaped."""
+    value = context.facts.after.value
+    compared = set[Obj]()
+    for node in (n for tree in context.facts.trees.values() for n in tree.of(ast.Compare)):
+        match node:
+            case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq()], comparators=[right]):
+                for length, number in ((value(left), value(right)), (value(right), value(left))):
+                    if length.scale == "count" and sizes.batches(length) and number.scale is None and len(number.objs) == 1:
+                        compared |= {o for o in number.objs if isinstance(o, Lit) and is_size(o)}
+    shaped = (part for call in shaping(context) for part in size_arguments(call.node)) if compared else ()
+    return {o for part in shaped for o in value(part).objs & compared}
+
+
+def shaping(context: Context) -> Iterator[Call]:
+    """The calls of libraries that make a tensor of the training by its shape."""
+    for call in context.facts.after.trace.calls:
+        if call.method in SHAPES and not any(isinstance(o, Func) for o in call.func.objs) and in_training(context, call):
+            yield call
 
 
 def is_size(obj: Obj) -> bool:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Iterable, Iterator
 
 from ddpify.edits import Edit, Replace
+from ddpify.facts import library
 from ddpify.facts.library import DICTS
-from ddpify.facts.model import Func, Lit, New, Obj, Value, join
+from ddpify.facts.library.networks import is_library_model
+from ddpify.facts.model import Func, Lit, Method, New, Obj, Part, Value, join, just, outermost
 from ddpify.facts.tree import inside, own_nodes, same, walk
 from ddpify.records import replace
 from ddpify.rules.context import Context
@@ -24,15 +27,42 @@ _AS_TEXT = frozenset(("__str__", "__repr__", "__format__"))
 
 def of_attributes(var: Variable) -> Reduction | None:
     """An object whose attributes the loop stores into."""
+    var = _unwrapped(var)
     context, objs = var.context, var.objs
     apart = {(p.owner, p.name) for p in var.live.apart}
     kept = [(o, n, v) for o in objs for n, v in context.facts.after.of(o).items() if (o, n) not in apart]
-    own = {n for _, n, v in kept if context.from_sharded_data(v) or any(holds_rank_numbers(context, held) for held in v.instances())}
+    own = {n for _, n, v in kept if _differs(context, v)}
     of_project = all(o.cls is not None for o in objs)
     if not own or (of_project and not _read_elsewhere(var, own)):
         return _answers(var) if of_project else None
     averages = _averages(var, own)
     return sums(averages) if averages else unknown(var.live)
+
+
+def is_iterator(context: Context, obj: New) -> bool:
+    """Whether an object gives a loader's batches and holds nothing else: ranks take equally many of them."""
+    return obj.cls is None and context.facts.after.feeds(just(obj))
+
+
+def _unwrapped(var: Variable) -> Variable:
+    """A network in place of its wrapper, which holds nothing else."""
+    held = [var.context.facts.after.attribute(o, "module") if o.path in library.WRAPPERS else just(o) for o in var.objs]
+    return replace(var, live=replace(var.live, value=replace(var.live.value, objs=join(held).objs))) if all(v.objs for v in held) else var
+
+
+def _differs(context: Context, value: Value) -> bool:
+    """Whether what an attribute holds has numbers of a rank's own; the layers of a library's network are none."""
+    if value.objs and all(isinstance(o, (Part, Method)) and is_library_model(outermost(o.of)) for o in value.objs):
+        return False
+    layers = bool(value.objs) and all(isinstance(o, New) and o.cls is None and o.path.startswith("torch.nn.") for o in value.objs)
+    return not layers and (context.from_sharded_data(value) or any(_holds_numbers(context, held) for held in value.instances()))
+
+
+def _holds_numbers(context: Context, held: New) -> bool:
+    """Whether what an attribute holds has numbers of a rank's own: not as a loader's iterator, or a generator of rows to come."""
+    if held.path == "generator" and all(v.scale == "sample" for v in context.facts.after.of(held).values()):
+        return False
+    return holds_rank_numbers(context, held) and not is_iterator(context, held)
 
 
 def _averages(var: Variable, names: Iterable[str]) -> list[str]:
@@ -75,13 +105,24 @@ def _reads_attribute(var: Variable, node: ast.AST, names: set[str]) -> bool:
     """Whether an expression reads one of some attributes of an object, or may do so: by `getattr` or `vars`."""
     context = var.context
     if isinstance(node, ast.Attribute):
-        return isinstance(node.ctx, ast.Load) and node.attr in names and _may_be_of(var, node.value)
+        reads = isinstance(node.ctx, ast.Load) and node.attr in names and _may_be_of(var, node.value)
+        return reads and not _just_assigned(context, node)
     if not isinstance(node, ast.Call) or not context.facts.after.value(node.func).paths() & {"getattr", "vars"}:
         return False
     if node.args and not _may_be_of(var, node.args[0]):
         return False
     asked = context.facts.after.value(node.args[1]).objs if len(node.args) > 1 else frozenset()
     return not asked or not all(isinstance(o, Lit) and o.value not in names for o in asked)
+
+
+def _just_assigned(context: Context, node: ast.Attribute) -> bool:
+    """Whether a function has assigned to an attribute in any case before it reads it: `self.out = net(x)`, then `head(self.out)`."""
+    tree = context.facts.tree_of(node)
+    function, own = tree.function(node), set(tree.path(node))
+    if not isinstance(function, ast.FunctionDef):
+        return False
+    before = itertools.takewhile(lambda statement: statement not in own, function.body)
+    return any(same(target, node) for s in before if isinstance(s, ast.Assign) for target in s.targets)
 
 
 def _may_be_of(var: Variable, node: ast.expr) -> bool:

@@ -24,7 +24,7 @@ from ddpify.rules.loop.fresh import assigned, is_fresh
 from ddpify.rules.loop.last_batch import of_one_batch, only_shown, sizes_read
 from ddpify.rules.loop.live_out import LiveOut, of_same_batch, places_of, steered, written
 from ddpify.rules.loop.meters import is_meter, meter
-from ddpify.rules.loop.reduced_objects import of_attributes, of_meter
+from ddpify.rules.loop.reduced_objects import is_iterator, of_attributes, of_meter
 from ddpify.rules.loop.reduction import Reduction, Variable, carried_on, summed, sums, unknown
 from ddpify.rules.loop.sharded_parts import gather_edits, holds_rank_numbers, over_ranks, reduce_edits, sharded_parts
 
@@ -56,7 +56,7 @@ def reduce(context: Context, loop: Batches, live: LiveOut, loader: str, sharded:
     var = Variable(context, loop, live, loader, sharded)
     if any(is_meter(context, o) for o in var.objs):
         return of_meter(var)
-    if var.objs and all(_is_bar_or_metric(context, o) or _is_iterator(context, o) for o in var.objs):
+    if var.objs and all(_is_bar_or_metric(context, o) or is_iterator(context, o) for o in var.objs):
         return None
     if any(of_same_batch(context, loop, use) for use in live.uses):
         return unknown(live)  # its entries for this rank's batches are read, too: all ranks' would take their places
@@ -75,11 +75,6 @@ def reduce(context: Context, loop: Batches, live: LiveOut, loader: str, sharded:
     if _is_growing_dict(var) or (len(var.live.hows) > 1 and var.live.hows <= {"entries", "samples", "rows"}):
         return unknown(live) if any(holds_rank_numbers(context, o) for o in var.objs) else None
     return _number(var)
-
-
-def _is_iterator(context: Context, obj: New) -> bool:
-    """Whether an object gives a loader's batches and holds nothing else: ranks take equally many of them."""
-    return obj.cls is None and context.facts.after.feeds(just(obj))
 
 
 def _is_bar_or_metric(context: Context, obj: New) -> bool:
