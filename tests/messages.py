@@ -1870,7 +1870,7 @@ FROM_TABLES = (
     "a DataParallel that is read back, and put into another one, always",
     "a trainer that may put its model into a DataParallel, and saves it as a whole",
     "a dated folder, named in a module of settings that is read name by name",
-    "attention among the samples",
+    "a recurrence over the samples",
     "a layer within a Sequential that adds the spread of the batch",
     "a forward fills a list, and each sample has the one before",
     "a file named after the device, read back by all ranks, and one that only rank 0 looks for",

@@ -349,7 +349,6 @@ SCRIPTS: dict[str, Script] = {
     ),
     "a balance of two losses, moved by a number that is chosen where they are apart": Script(
         _KEPT.replace("k = k + 0.05 * diff.item()", "by = 0.01 if diff < -0.2 else 0.05 * diff.item()\n            k = k + by"),
-        told=("DDP408",),
     ),
     "a balance of two losses, no less than the last one": Script(_KEPT.replace("max(k, 0)", "max(k, near.item())"), same=("kept",)),
     "a balance of two losses, of which the larger is kept": Script(

@@ -324,7 +324,7 @@ for epoch in range(3):
     ),
     # --- inside a forward, which sees a rank's rows alone -----------------------------------------------------------
     "attention among the samples": _trained(
-        _net("self.fc = nn.Linear(8, 2)", "h = self.fc(rows)\nreturn torch.softmax(h @ h.t(), dim=-1) @ h"), told=("DDP402",)
+        _net("self.fc = nn.Linear(8, 2)", "h = self.fc(rows)\nreturn torch.softmax(h @ h.t(), dim=-1) @ h"),
     ),
     "a recurrence over the samples": _trained(
         _net("self.rnn = nn.LSTM(2, 4)\nself.fc = nn.Linear(4, 2)", "out, _ = self.rnn(rows.view(-1, 4, 2))\nreturn self.fc(out[:, -1])"),
@@ -1427,7 +1427,9 @@ SCRIPTS |= {
     "scores by the largest of them, which no gradient goes through": _scaled("rows = rows * 2", "scores / scores.detach().abs().max()"),
     "scores by the largest of them, which gradients go through": _scaled("rows = rows * 2", "scores / scores.abs().max()"),
     "rows between the extremes of each column": _scaled("rows = rows / rows.abs().max(0)[0]", told=("DDP402",)),
-    "rows by the largest of how far they are from their mean": _scaled("rows = rows / (rows - rows.mean(0)).abs().max()", told=("DDP402",)),
+    "rows by the largest of how far they are from their mean": _scaled(
+        "rows = rows / (rows - rows.mean(0)).abs().max()",
+    ),
 }
 _VIEWS = """
     import copy

@@ -1442,7 +1442,6 @@ def masked_distance(guess, goal, missing):
             loss.backward()
             sgd.step()
         """.replace("epochs", "x.sum() > 0"),
-        told=("DDP402",),
     ),
     "products of channels, sample by sample": Script(
         """
@@ -3204,7 +3203,6 @@ class Machine(nn.Module):
             loss.backward()
             sgd.step()
         """,
-        told=("DDP402",),
     ),
     "noise for as many samples as a batch has, over all of which the scores of real samples are compared": Script(
         """
@@ -4299,19 +4297,18 @@ _RANKED = """
 SCRIPTS |= {
     f"the sizes of a batch's rows, {what}": Script(
         _RANKED.replace("SIZES", " + ".join(size.replace("X", name) for name in ("user", "liked", "other"))),
-        same=() if told else ("sizes",),
-        told=told,
+        same=("sizes",),
     )
-    for what, size, told in (
-        ("squared by pow", "X.norm(2).pow(2) / 2", ()),
-        ("squared by an operator", "torch.norm(X) ** 2", ()),
-        ("twice as large, squared", "torch.square(2 * torch.norm(X, p=2))", ()),
-        ("not squared", "X.norm(2)", ("DDP402", "DDP404")),
-        ("to the third power", "X.norm(2) ** 3", ("DDP402", "DDP404")),
-        ("their absolute values squared", "X.norm(1) ** 2", ("DDP402", "DDP404")),
-        ("as matrices, squared", "torch.linalg.norm(X, 2) ** 2", ("DDP402", "DDP404")),
-        ("one more, squared", "(X.norm(2) + 1) ** 2", ("DDP402", "DDP404")),
-        ("of either kind, squared", '(X.norm(2) if os.environ.get("WIDE") else X.norm(1)) ** 2', ("DDP402", "DDP404")),
+    for what, size in (
+        ("squared by pow", "X.norm(2).pow(2) / 2"),
+        ("squared by an operator", "torch.norm(X) ** 2"),
+        ("twice as large, squared", "torch.square(2 * torch.norm(X, p=2))"),
+        ("not squared", "X.norm(2)"),
+        ("to the third power", "X.norm(2) ** 3"),
+        ("their absolute values squared", "X.norm(1) ** 2"),
+        ("as matrices, squared", "torch.linalg.norm(X, 2) ** 2"),
+        ("one more, squared", "(X.norm(2) + 1) ** 2"),
+        ("of either kind, squared", '(X.norm(2) if os.environ.get("WIDE") else X.norm(1)) ** 2'),
     )
 }
 _IN_CELLS = """

@@ -2797,12 +2797,10 @@ for epoch in range(4):
         sgd.step()
 """
 SCRIPTS |= {
-    f"parts of a batch by names that a comprehension chooses, {how}": Script(
-        _CHOSEN_PARTS.format(together=together, targets=targets), told=told
-    )
-    for how, together, targets, told in (
-        ("each sample by itself", "left + right", "kinds", ()),
-        ("samples compared with one another", "left @ right.t()", "torch.arange(out.size(0))", ("DDP402",)),
+    f"parts of a batch by names that a comprehension chooses, {how}": Script(_CHOSEN_PARTS.format(together=together, targets=targets))
+    for how, together, targets in (
+        ("each sample by itself", "left + right", "kinds"),
+        ("samples compared with one another", "left @ right.t()", "torch.arange(out.size(0))"),
     )
 }
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from ddpify.edits import Edit, Replace
 from ddpify.facts import collect, library
 from ddpify.facts.assumed import GRADED
-from ddpify.facts.model import Value
+from ddpify.facts.model import NOTHING, Call, Stack, Value
 from ddpify.facts.runs import Run
 from ddpify.facts.tree import walk
 from ddpify.placement.shape import EXTREMES
@@ -44,7 +44,15 @@ def gathered(context: Context, node: ast.Call, loss: Value) -> SharedNumbers | N
     """The edits by which a forward combines all ranks' samples, and a loss becomes that of the whole batch; None where none were found."""
     if coupled_losses.pads(context, loss) or coupled_losses.may_vary_in_shape(context, loss):
         return None
+    if any("torch.autograd.grad" in c.func.paths() and _is_by_weights(c) for c in context.facts.after.trace.calls):
+        return None  # a rank's own part of the gradient
     return _search(context, node, _rows_of) or _search(context, node, _rows_on_the_right)
+
+
+def _is_by_weights(call: Call) -> bool:
+    """Whether a gradient is by parameters, and not by rows."""
+    by = call.argument(1, "inputs") or NOTHING
+    return any(v.of_kind("parameters") or v.of_kind("weight") for v in library.with_entries([by]))
 
 
 def _search(context: Context, node: ast.Call, operands: _Operands) -> SharedNumbers | None:
@@ -76,7 +84,8 @@ def _combined(context: Context, run: Run, how: dict[ast.expr, str], node: ast.Ca
     for place in places(context, run, loss_in(run, node)):
         if not isinstance(place, ast.expr):
             continue
-        rows = operands(run, place)
+        direct = isinstance(place, ast.Call) or (isinstance(place, ast.BinOp) and isinstance(place.op, ast.MatMult))
+        rows = operands(run, place) if direct else []
         if not rows:
             marked, averages = _marked(context, run, how)
             used = frozenset(n for part in expressions(place) for n in marked.value(part).of_kind("mark"))
@@ -94,8 +103,9 @@ def _averaged(context: Context, run: Run, how: dict[ast.expr, str], node: ast.Ca
 
 def _counted(context: Context, run: Run, how: dict[ast.expr, str], node: ast.Call) -> list[ast.expr]:
     """The numbers of samples that a loss is computed from."""
-    counts: list[ast.expr] = [c.node for c in run.trace.calls if c.result.scale == "count" and not c.func.functions()]
-    counts += [n for tree in context.facts.trees.values() for n in tree.of(ast.Subscript) if run.value(n).scale == "count"]
+    counts: list[ast.expr] = [c.node for c in run.trace.calls if not c.func.functions()]
+    counts += [n for tree in context.facts.trees.values() for n in tree.of(ast.Subscript)]
+    counts = [n for n in counts if (v := run.value(n)).scale == "count" and v.shape is None and not v.objs]
     marked = collect.redistributed_run(context.facts, how | dict.fromkeys(counts, "mark"))
     used = loss_in(marked, node).of_kind("mark")
     return [n for n in dict.fromkeys(counts) if n in used]
@@ -138,9 +148,11 @@ def _kinds(context: Context, nodes: Iterable[ast.expr]) -> Iterable[tuple[ast.ex
         around = (node, tree.statement(node), tree.function(node))
         calls = next((found for up in around if (found := [c for n in walk(up) for c in context.facts.after.calls(n)])), [])
         trained = [c for c in calls if not c.no_grad]
-        values = [v for c in trained for v in (c.receiver, *c.args, c.result) if v.of_kind("batch")]
-        alike = all(of_training(context, v) for v in values) and not any(has_own_test(context, c) for c in trained)
-        if values and alike and context.facts.may_edit(node):
+        given: dict[Stack, list[Value]] = {}
+        for c in trained:
+            given.setdefault(c.stack, []).extend(v for v in (c.receiver, *c.args, c.result) if v.of_kind("batch"))
+        alike = all(values and all(of_training(context, v) for v in values) for values in given.values())
+        if given and alike and context.facts.may_edit(node) and not any(has_own_test(context, c) for c in trained):
             yield node, "whole" if len(trained) == len(calls) else GRADED["whole"]
 
 
