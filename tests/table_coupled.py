@@ -1,5 +1,7 @@
 """Scripts in which the samples of a batch meet, or only seem to: by the shapes of a loss's operands, or inside a model's forward."""
 
+from dataclasses import replace
+
 from scripts import Script, on_three
 
 from ddpify import Options
@@ -53,6 +55,8 @@ def spread(scores, kinds):
     apart = (scores - scores.T).pow(2)
     return (apart - (kinds[:, None] != kinds[None, :]).float()).pow(2).mean()
 """
+
+_ATTENDING = _trained(_net("self.fc = nn.Linear(8, 2)", "h = self.fc(rows)\nreturn torch.softmax(h @ h.t(), dim=-1) @ h"))
 
 SCRIPTS: dict[str, Script] = {
     "outputs weighed by whether some numbers are in the batch": Script(
@@ -323,8 +327,12 @@ for epoch in range(3):
         """,
     ),
     # --- inside a forward, which sees a rank's rows alone -----------------------------------------------------------
-    "attention among the samples": _trained(
-        _net("self.fc = nn.Linear(8, 2)", "h = self.fc(rows)\nreturn torch.softmax(h @ h.t(), dim=-1) @ h"),
+    "attention among the samples": _ATTENDING,
+    "attention among the samples, shown without gradients, too": replace(
+        _ATTENDING, text=_ATTENDING.text + "with torch.no_grad():\n    print('shown', f'{net(x[:4]).sum().item():.6f}')\n", same=("shown",)
+    ),
+    "attention among the samples, shown with gradients, too": replace(
+        _ATTENDING, text=_ATTENDING.text + "print(net(x[:4]).sum().item())\n", told=("DDP402",)
     ),
     "a recurrence over the samples": _trained(
         _net("self.rnn = nn.LSTM(2, 4)\nself.fc = nn.Linear(4, 2)", "out, _ = self.rnn(rows.view(-1, 4, 2))\nreturn self.fc(out[:, -1])"),
