@@ -1259,16 +1259,9 @@ def Head():
 
 
 """
-_IN_TURN = (  # what goes in is the rows, and what comes out: no edit is known
-    "its own dict of layers",
-    "layers by the names of a dict",
-    "layers by the paths to them",
-    "lists of layers that are joined",
-    "layers that are reduced over",
-)
 SCRIPTS |= {
     f"layers that centre {what}, as {how}": _trained(
-        _LAYERS.format(over) + _net(*net), told=("DDP402",) if what == "the batch" and how in _IN_TURN else ()
+        _LAYERS.format(over) + _net(*net), told=("DDP402",) if what == "the batch" and how == "layers by the paths to them" else ()
     )
     for what, over in (("the batch", "0"), ("each sample", "1, keepdim=True"))
     for how, net in _HELD.items()

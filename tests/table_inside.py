@@ -2092,7 +2092,7 @@ SCRIPTS |= {
         options=Options(whole_batches="never"),
     ),
     "layers that are called as their class says, one of which takes the average of the batch away": Script(
-        _LAYERS_BY_CLASS.replace("PLAIN", "self.layer(rows - rows.mean(0))").replace("FIRST", "[Told(2), Plain(2)]"), told=("DDP402",)
+        _LAYERS_BY_CLASS.replace("PLAIN", "self.layer(rows - rows.mean(0))").replace("FIRST", "[Told(2), Plain(2)]"),
     ),
 }
 SCRIPTS["rows by the numbers of their nearest entries, in the training and in an evaluation that decides"] = Script(

@@ -3195,13 +3195,14 @@ class Machine(nn.Module):
 
         net = nn.Linear(8, 2)
         sgd = torch.optim.SGD(net.parameters(), lr=0.1)
-        for rows, kinds in DataLoader(TensorDataset(x[:36], y[:36]), batch_size=12):
-            both = [net(rows)]
-            both.append(net(-rows))
-            loss = apart(*both)
-            sgd.zero_grad()
-            loss.backward()
-            sgd.step()
+        for epoch in range(4):
+            for rows, kinds in DataLoader(TensorDataset(x[:36], y[:36]), batch_size=12):
+                both = [net(rows)]
+                both.append(net(-rows))
+                loss = apart(*both)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
         """,
     ),
     "noise for as many samples as a batch has, over all of which the scores of real samples are compared": Script(

@@ -2994,7 +2994,9 @@ SCRIPTS |= {
     ),
     "an embedding that scales down the rows it is asked for": Script(_WORDS.format(limit="0.5"), told=("DDP207",)),
     "an embedding without a limit": Script(_WORDS.format(limit="None")),
-    "a class derived from a sequence whose layers compare the samples of a batch": Script(_derived(_ROW, 0), told=("DDP402",)),
+    "a class derived from a sequence whose layers compare the samples of a batch": Script(
+        _derived(_ROW, 0),
+    ),
     "classes derived from a sequence that are given their layers by what they derive from": Script(_derived(_MADE, 1)),
     "such classes with a layer that compares the samples of a batch": Script(
         _derived(_MADE, 0),

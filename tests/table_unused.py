@@ -1463,3 +1463,32 @@ SCRIPTS["one layer for all rounds, of which the last is in vain"] = replace(
     .replace("        for _ in range(3):\n            self.norms.append(nn.LayerNorm(8))\n", ""),
 )
 RESTING |= _LAST_IN_VAIN.keys()
+_GROWN = """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.into = nn.ModuleList([nn.Linear(8, 6), nn.Linear(8, 6), nn.Linear(8, 6)])
+            self.steps = nn.ModuleList([nn.Linear(6, 6), nn.Linear(6, 6), nn.Linear(6, 6)])
+            self.last = nn.Linear(6, 2)
+
+        def forward(self, rows, step=2):
+            out = 0
+            for i in range(step, -1, -1):
+                index = len(self.steps) - i - 1
+                {taken}
+                out = torch.tanh(self.steps[index](out))
+            return self.last(out)
+
+
+    model = Net()
+"""
+_TAKEN = {
+    "the first round": "if i == step:\n    out = self.into[index](rows)",
+    "all but the last round": "if i > 0:\n    out = out + self.into[index](rows)\nelse:\n    out = out + 0.1",
+    "each round, whatever it is": "if i == step:\n    out = self.into[index](rows)\nelse:\n    out = out + self.into[index](rows)",
+}
+SCRIPTS |= {
+    f"layers that a loop takes out of a list in {when}": _script(_GROWN.replace("{taken}", textwrap.indent(taken, 16 * " ").lstrip()))
+    for when, taken in _TAKEN.items()
+}
+RESTING |= {f"layers that a loop takes out of a list in {when}" for when in _TAKEN if "each" not in when}

@@ -52,6 +52,7 @@ class EntryRanges:
         self.keys: dict[New, set[object]] = {}  # the keys by which dicts of parameters are read
         self.in_turn: dict[New, Place] = {}  # layers with names that a loop counts, as many as it has rounds
         self.tests: list[tuple[ast.expr, bool]] = []  # the conditions of a loop around what is read, and what they are answered
+        self.answers: dict[Hashable, set[bool]] = {}  # what they were answered where lists were read at one place
 
     def note(self, lists: Parts, entries: Range | None) -> None:
         """Some lists are read there; None: at places that are not known."""

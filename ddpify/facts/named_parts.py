@@ -11,7 +11,7 @@ from ddpify.facts.held_parts import LISTS, NO_PARTS, Parts
 from ddpify.facts.model import NOTHING, Func, New, Obj, Tup, join
 from ddpify.facts.named import pattern
 from ddpify.facts.step_conditions import Conditions
-from ddpify.facts.tree import is_none, last_name, walk
+from ddpify.facts.tree import is_none, last_name, structure, walk
 
 _ITERATORS = frozenset(("enumerate", "zip", "reversed", "list", "tuple", "iter", "sorted", "islice"))
 _NUMBER = (ast.Constant, ast.UnaryOp, ast.USub)  # what a number that is written out consists of
@@ -103,9 +103,20 @@ class NamedParts:
         index = node.slice.operand if isinstance(node.slice, ast.UnaryOp) else node.slice
         only = index if isinstance(index, ast.Constant) else self.conditions.constant(index)
         if only is None:
-            return NO_PARTS if self.conditions.outcome(node.slice) in ("open", "fixed") else several
+            varies = self.conditions.outcome(node.slice) in ("open", "fixed")
+            return NO_PARTS if varies or not self._in_all_rounds(base, node.slice) else several
         exact = self._held_as(base, str(only.value)) if index is node.slice else NO_PARTS
         return exact or (several if isinstance(index, ast.Constant) else NO_PARTS)
+
+    def _in_all_rounds(self, lists: Parts, index: ast.expr) -> bool:
+        """Whether lists are read at a place in all rounds of a loop: where it has a condition for that, in both of its branches."""
+        for test, answer in self.ranges.tests:
+            if self.conditions.outcome(test) == "each":
+                answers = self.ranges.answers.setdefault((lists, structure(index), structure(test)), set())
+                answers.add(answer)
+                if len(answers) < 2:
+                    return False
+        return True
 
     def iterated(self, node: ast.expr) -> Parts:
         """The modules that a loop goes through."""

@@ -46,7 +46,8 @@ def _turn(value: Value, how: str, node: ast.expr) -> Value:
     if how == "whole" and value.scale is None and value.of_kind("whole"):
         return Value(value.objs, value.origins, "other")  # all ranks' rows, as often as there are ranks
     if how == "whole":
-        return library.whole(value)
+        no_rows = value.scale == "other" or (value.scale == "sample" and value.shape is not None and value.shape.axis > 0)
+        return Value(value.objs, value.origins, "other") if no_rows else library.whole(value)
     if how == "agreed":
         return Value(value.objs, library.agreed(value).origins, None, value.shape)
     if how == SHARE:

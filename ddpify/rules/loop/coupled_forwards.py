@@ -46,7 +46,8 @@ def gathered(context: Context, node: ast.Call, loss: Value) -> SharedNumbers | N
         return None
     if any("torch.autograd.grad" in c.func.paths() and _is_by_weights(c) for c in context.facts.after.trace.calls):
         return None  # a rank's own part of the gradient
-    return _search(context, node, _rows_of) or _search(context, node, _rows_on_the_right)
+    searched = (_search(context, node, operands) for operands in (_rows_of, _rows_on_the_right, _rows_in_turn))
+    return next((found for found in searched if found is not None), None)
 
 
 def _is_by_weights(call: Call) -> bool:
@@ -85,7 +86,7 @@ def _combined(context: Context, run: Run, how: dict[ast.expr, str], node: ast.Ca
         if not isinstance(place, ast.expr):
             continue
         direct = isinstance(place, ast.Call) or (isinstance(place, ast.BinOp) and isinstance(place.op, ast.MatMult))
-        rows = operands(run, place) if direct else []
+        rows = operands(run, place) if direct or operands is _rows_in_turn else []
         if not rows:
             marked, averages = _marked(context, run, how)
             used = frozenset(n for part in expressions(place) for n in marked.value(part).of_kind("mark"))
@@ -129,6 +130,12 @@ def _rows_on_the_right(run: Run, node: ast.expr) -> list[ast.expr]:
     """The rows that each sample's own are multiplied by, as in attention among samples: `queries @ keys.t()`."""
     product = isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult)
     return [row for part in list(expressions(node))[-1:] for row in _rows_in(run, part)] if product else _rows_of(run, node)
+
+
+def _rows_in_turn(run: Run, node: ast.expr) -> list[ast.expr]:
+    """What calls are made on in a loop over layers, where what one gives is the rows of the next: rows, if those before them are."""
+    calls = [next(expressions(n), None) for n in walk(node) if isinstance(n, ast.Call)]
+    return [n for n in calls if n is not None and run.value(n).scale in ("sample", "other") and not run.value(n).objs]
 
 
 def _rows_in(run: Run, node: ast.expr) -> list[ast.expr]:
