@@ -1198,7 +1198,6 @@ SCRIPTS |= {
                     right += int(label == guess)
             print(f"right {right}")
         """,
-        told=("DDP402",),
     ),
     "an early stop by what dicts in a list hold": Script(
         """

@@ -1432,7 +1432,7 @@ def masked_distance(guess, goal, missing):
     ),
     "an average over one over the number of samples": Script(
         """
-        feed = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+        feed = DataLoader(TensorDataset(x, y), batch_size=2, shuffle=True)
         net = nn.Linear(8, 2)
         sgd = torch.optim.SGD(net.parameters(), lr=0.1)
         for rows, kinds in feed:

@@ -164,7 +164,6 @@ WHOLE = frozenset(
         "all data at once, turned round by chance",
         "all data at once, and noise of NumPy that is added to it",
         "a pair of streams of batches, by their places",
-        "rows cut of a coupled loss's that a function gives back",
         "weights that learn from the losses",
         "a batch size that a file has",
         "numbers of numpy as many as a batch is long, from a distribution that has no row",

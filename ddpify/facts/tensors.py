@@ -84,6 +84,7 @@ _OF_ONE = frozenset(
 )
 _OF_SEVERAL = frozenset(("values", "indices"))
 _AS_LARGE = frozenset(("view_as", "reshape_as", "expand_as", "type_as"))
+_INDEXED = frozenset(("scatter", "scatter_add", "gather"))
 _QUOTIENTS = frozenset("div divide true_divide floor_divide".split())
 _ASKS = frozenset("eq ne lt le gt ge isnan isinf isfinite isin isclose bool logical_and logical_or logical_not nonzero argwhere".split())
 _UNGRADED = _ASKS.union("item tolist numpy detach detach_ argmax argmin argsort long int short byte multinomial".split())
@@ -105,8 +106,22 @@ def uneven(parts: Sequence[Value]) -> bool:
     """Whether a rank's own rows meet all ranks' rows, or numbers made of those."""
     for part in parts:
         if part.scale in ROWS:
-            return any(p.scale is None and p.of_kind("whole") and not _is_under(p.shape, part.shape) for p in parts)
+            return any(p.scale is None and p.of_kind("whole") for p in parts)
     return False
+
+
+def _are_uneven(name: str, args: Sequence[Value], keywords: Mapping[str, Value]) -> bool:
+    """The same of the operands of a function: numbers for each column, and a matrix that each row is multiplied by, meet all rows alike."""
+    own = next((v.shape for v in args if v.scale in ROWS), None)
+    if name in ("matmul", "mm") and len(args) == 2 and args[0].scale in ROWS and args[1].scale is None:
+        return uneven(args) and not (_is_matrix(args[0].shape) and _is_matrix(args[1].shape) and own is not None and own.axis == 0)
+    if name.removesuffix("_") in rows.ALIGNED - _INDEXED:
+        args = [v for v in args if v.scale is not None or not _is_under(v.shape, own)]
+    return uneven([*args, *keywords.values()])
+
+
+def _is_matrix(shape: Shape | None) -> bool:
+    return shape is not None and shape.ndim == 2
 
 
 def _is_under(shape: Shape | None, rows: Shape | None) -> bool:
@@ -114,14 +129,6 @@ def _is_under(shape: Shape | None, rows: Shape | None) -> bool:
     if shape is None or rows is None or shape.ndim is None or rows.ndim is None:
         return False
     return shape.ndim < rows.ndim - rows.axis or (shape.front and shape.ndim == rows.ndim - rows.axis)
-
-
-def _is_by_matrix(name: str, args: Sequence[Value]) -> bool:
-    """Whether each of a rank's rows is multiplied by a matrix, such as one of all ranks' rows: `queries @ keys.t()`."""
-    if name not in ("matmul", "mm") or len(args) != 2 or args[0].scale not in ROWS:
-        return False
-    shapes = [v.shape for v in args if v.shape is not None]
-    return len(shapes) == 2 and all(s.ndim == 2 for s in shapes) and shapes[0].axis == 0 and args[1].scale is None
 
 
 def _is_decided(parts: Sequence[Value]) -> bool:
@@ -249,7 +256,7 @@ def function(
     if name in _QUOTIENTS and _are_of_one_batch(args):
         return Value(frozenset(), without(origins, "batch", "forward", "multiple"))
     operands, named = given(run, args, keywords)
-    if (uneven([*args, *keywords.values()]) and not _is_by_matrix(name, args)) or _is_decided(args):
+    if _are_uneven(name, args, keywords) or _is_decided(args):
         return Value(frozenset(), origins, "other")
     if name in ("view", "reshape"):
         sizes = args[1:]

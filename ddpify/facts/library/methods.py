@@ -258,7 +258,9 @@ def _sampled(use: Use) -> Value:
     parameters = [*made.args, *(k.value for k in made.keywords)] if isinstance(made, ast.Call) else []
     numbers = [use.run.trace.values.get(node, NOTHING).objs for node in parameters]
     if use.args and all(objs and all(isinstance(o, Lit) for o in objs) for objs in numbers):
-        return drawn_of_size(use._replace(path="torch.randn"))
+        drawn = drawn_of_size(use._replace(path="torch.randn"))
+        of_sizes = any(o.path == "torch.Size" for o in use.args[0].instances())  # of so many dimensions as that has
+        return Value(drawn.objs, drawn.origins, drawn.scale) if of_sizes else drawn
     given = _unknown(use)
     return Value(given.objs, given.origins | flow.drawn("torch", use.node), given.scale, given.shape)
 

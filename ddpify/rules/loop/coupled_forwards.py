@@ -44,6 +44,8 @@ def gathered(context: Context, node: ast.Call, loss: Value) -> SharedNumbers | N
     """The edits by which a forward combines all ranks' samples, and a loss becomes that of the whole batch; None where none were found."""
     if coupled_losses.pads(context, loss) or coupled_losses.may_vary_in_shape(context, loss):
         return None
+    if any(context.facts.after.attribute(o, name).instances() for o in loss.of_kind("batch") for name in ("sampler", "batch_sampler")):
+        return None  # whose batches the ranks may not share equally
     if any("torch.autograd.grad" in c.func.paths() and _is_by_weights(c) for c in context.facts.after.trace.calls):
         return None  # a rank's own part of the gradient
     searched = (_search(context, node, operands) for operands in (_rows_of, _rows_on_the_right, _rows_in_turn))
@@ -99,7 +101,9 @@ def _averaged(context: Context, run: Run, how: dict[ast.expr, str], node: ast.Ca
     """The rows of the averages and totals that a loss is computed from, in what trains."""
     marked, averages = _marked(context, run, how)
     used = loss_in(marked, node).of_kind("mark")
-    return [row for average in averages if average in used for row in _rows_of(run, average)]
+    inside = {c.node for c in run.trace.calls if not context.training.isdisjoint(c.stack)}
+    made = [n for n in averages if n in used and (n in inside or isinstance(n, ast.BinOp))]
+    return [row for average in made for row in _rows_of(run, average)]
 
 
 def _counted(context: Context, run: Run, how: dict[ast.expr, str], node: ast.Call) -> list[ast.expr]:
