@@ -1871,6 +1871,7 @@ FROM_TABLES = (
     "a trainer that may put its model into a DataParallel, and saves it as a whole",
     "a dated folder, named in a module of settings that is read name by name",
     "a recurrence over the samples",
+    "rows by the largest of how far they are from their mean",
     "a layer within a Sequential that adds the spread of the batch",
     "a forward fills a list, and each sample has the one before",
     "a file named after the device, read back by all ranks, and one that only rank 0 looks for",

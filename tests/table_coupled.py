@@ -1428,9 +1428,7 @@ SCRIPTS |= {
     "scores by the largest of them, which no gradient goes through": _scaled("rows = rows * 2", "scores / scores.detach().abs().max()"),
     "scores by the largest of them, which gradients go through": _scaled("rows = rows * 2", "scores / scores.abs().max()"),
     "rows between the extremes of each column": _scaled("rows = rows / rows.abs().max(0)[0]", told=("DDP402",)),
-    "rows by the largest of how far they are from their mean": _scaled(
-        "rows = rows / (rows - rows.mean(0)).abs().max()",
-    ),
+    "rows by the largest of how far they are from their mean": _scaled("rows = rows / (rows - rows.mean(0)).abs().max()", told=("DDP402",)),
 }
 _VIEWS = """
     import copy

@@ -3273,6 +3273,7 @@ class Machine(nn.Module):
                 loss.backward()
                 sgd.step()
         """,
+        told=("DDP402",),
     ),
     "one of two heads, of which only the project's own takes the kinds, too": Script(
         """

@@ -138,6 +138,7 @@ WHOLE = frozenset(
         "rows grouped by a number written out",
         "printed numbers of a loader's batches, added up as they come",
         "rows of the last batch that are drawn in a loop which counts, too",
+        "rows by the largest of how far they are from their mean",
         "rows of a table, put together",
         "samples that a collate function leaves out",
         "samples that a collate function skips",
