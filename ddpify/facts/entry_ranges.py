@@ -186,8 +186,8 @@ class EntryRanges:
             case ast.Name(id=name) if name in loops:
                 counted = self.counted(loops[name])
                 return self._narrowed(name, counted) if counted is not None else None
-            case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=ast.Constant(value=int(by))) if inner := self.chosen(
-                lists, left, loops
+            case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=ast.Constant(value=int(by))) if (
+                inner := self.chosen(lists, left, loops)
             ):
                 by = by if isinstance(op, ast.Add) else -by
                 return Range(inner.start.moved(by), inner.end.moved(by))

@@ -23,7 +23,7 @@ _FOR_ANY_OBJECT = {"isinstance", "type", "id", "hasattr", "setattr", "dict", "li
 
 
 def place_wraps(facts: Facts) -> None:
-    """Find, for each trained model, the statement after which its name shall hold the wrapped model; fills `wrap` and `after`."""
+    """Find, for each trained model, the statements after which its names shall hold the wrapped model; fills `wraps` and `after`."""
     facts.wraps, facts.after, facts.unwrapped_arguments = {}, facts.before, frozenset()
     todo: dict[TrainedModel, Iterator[tuple[Place, ...]]] = {}
     for model in sorted(facts.models, key=lambda m: first_order(facts, m)):

@@ -87,7 +87,7 @@ def _by_some_calls(context: Context, node: ast.Call, rows: dict[ast.Call, list[a
     used = loss_in(marked, node).of_kind("mark")
     run = context.facts.after
     used = frozenset(n for n in used if not any(set(c.stack) & used for c in run.calls(n)))
-    if not used or not all(context.facts.may_edit(n) and called_by_all_ranks(context, n) for n in used) or _differentiates(run, used):
+    if not used or not all(context.facts.may_edit(n) and _called_by_all_ranks(context, n) for n in used) or _differentiates(run, used):
         return None
     calls = tuple(sorted(used, key=lambda n: (n.lineno, n.col_offset)))
     parts = tuple(a for n in calls for a in rows[n] if not marked.value(a).of_kind("mark") & used)  # what they give is whole then
@@ -457,7 +457,7 @@ def _holds_own_batch(context: Context, value: Value) -> bool:
     )
 
 
-def called_by_all_ranks(context: Context, node: ast.Call) -> bool:
+def _called_by_all_ranks(context: Context, node: ast.Call) -> bool:
     """Whether all ranks make a call, where it has gradients, for equally many rows: in training, under no condition of their own."""
     calls = [c for c in context.facts.after.calls(node) if not c.no_grad]
     return bool(calls) and all(of_training(context, c.result) and not has_own_test(context, c) for c in calls)
