@@ -88,7 +88,7 @@ class Project:
     objects: Objects = field(default_factory=_objects)
     overlay: dict[Path, Source] = field(default_factory=dict)  # texts that stand for files, or that there are no files of yet
     parsed: dict[tuple[Path, str], SourceFile] = field(default_factory=dict)  # modules that need not be read again, by path and name
-    memo: dict[tuple[str, ast.AST], object] = field(default_factory=dict)
+    memo: dict[tuple[object, ...], object] = field(default_factory=dict)
     placements: Mapping[str, str] = field(default_factory=dict)  # what is said of functions by dotted path, of lines by `train.py:31`
     libraries: dict[str, SourceFile] = field(default_factory=dict)  # what is known of packages, as source, by the name of its module
     _missing: set[str] = field(default_factory=set)

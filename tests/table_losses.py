@@ -4393,3 +4393,80 @@ SCRIPTS |= {
     )
     for title, line in _DIVIDED_AGAIN.items()
 }
+
+# --- what a data set gives for each sample, where a collate function joins it ---------------------------------------------
+_LINKS = """
+    class Links(Dataset):
+        def __init__(self, side):
+            self.side = side
+            self.links = [(i % 7, (5 * i + 1) % 7) for i in range(36)]
+
+        def __len__(self):
+            return len(self.links)
+
+        def __getitem__(self, at):
+            one, other = self.links[at]
+            rarity = torch.sqrt(1 / torch.Tensor([3 + one]))
+            wrong = torch.LongTensor([(3 * at + k) % 7 for k in range(4)])
+            return torch.LongTensor([one, other]), wrong, rarity, self.side
+
+    def put_together(links):
+        JOINED
+        return right, wrong, rarities, side
+
+    class Distances(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.nodes = nn.Parameter(torch.sin(torch.arange(56.0)).view(7, 8))
+
+        def forward(self, given, side="both"):
+            if side == "both":
+                one, other = self.nodes[given[:, 0]].unsqueeze(1), self.nodes[given[:, 1]].unsqueeze(1)
+            elif side == "first":
+                link, wrong = given
+                one, other = self.nodes[wrong], self.nodes[link[:, 1]].unsqueeze(1)
+            else:
+                raise ValueError(side)
+            return 4.0 - torch.norm(one - other, p=1, dim=2)
+
+    model = Distances()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    loader = DataLoader(Links("first"), batch_size=6, shuffle=True, collate_fn=put_together)
+    for epoch in range(3):
+        for right, wrong, rarities, side in loader:
+            near = F.logsigmoid(model(right)).squeeze(1)
+            far = F.logsigmoid(-model((right, wrong), side=side)).mean(1)
+            loss = -(rarities * near).sum() / rarities.sum() - (rarities * far).sum() / rarities.sum()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+_LINKS_JOINED = {
+    "by their places": """right = torch.stack([link[0] for link in links])
+        wrong = torch.stack([link[1] for link in links])
+        rarities = torch.cat([link[2] for link in links], dim=0)
+        side = links[0][3]""",
+    "as columns": """right, wrong, rarities, sides = zip(*links)
+        right, wrong, rarities = torch.stack(right), torch.stack(wrong), torch.cat(rarities)
+        side = links[-1][-1]""",
+    "by names": """right = torch.stack([row for row, others, weight, kind in links])
+        wrong = torch.stack([others for row, others, weight, kind in links])
+        rarities = torch.cat([weight for row, others, weight, kind in links])
+        side = links[0][3]""",
+}
+SCRIPTS |= {
+    f"one number of each sample, joined {how}, and what is the same for all samples": Script(_LINKS.replace("JOINED", text))
+    for how, text in _LINKS_JOINED.items()
+}
+_LINKS_TURNED = _LINKS.replace(
+    "            one, other = self.links[at]\n",
+    "            self.side = 'first' if at % 5 else 'both'\n            one, other = self.links[at]\n",
+)
+SCRIPTS |= {
+    "one number of each sample, joined, and the first sample's kind": Script(
+        _LINKS_TURNED.replace("JOINED", _LINKS_JOINED["by their places"]).replace(
+            "model((right, wrong), side=side)", "model(right if side == 'both' else (right, wrong), side=side)"
+        ),
+        told=("DDP403",),
+    )
+}

@@ -12,8 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from ddpify.facts import dataset_items
+from ddpify.facts.dataset_items import KEEP, Item, Same, is_one_row
 from ddpify.facts.library.paths import STACKING
-from ddpify.facts.tree import argument, last_name, scope_nodes, walk
+from ddpify.facts.tree import argument, is_number, last_name, scope_nodes, walk
 from ddpify.placement.rows import ALIGNED
 
 
@@ -25,9 +27,9 @@ class Mixed:
     rows: bool = True
 
 
-Layout = Literal["list", "columns", "empty", "count", "rows", "thinned", "plain", "turned"] | int | Mixed | None
+Layout = Literal["list", "columns", "empty", "count", "rows", "thinned", "plain", "turned"] | int | Mixed | Same | None
 """A list with one entry for each sample, several of such lists, an empty one, their number; rows of which samples have several; samples
-left out; what is of no sample; rows in another order, or one of them; a dimension; samples that meet."""
+left out; what is of no sample; rows in another order, or one of them; a dimension; samples that meet; what is the same for all samples."""
 
 
 class Padded(int):
@@ -44,8 +46,7 @@ class Names(Protocol):
         """A function of the project, and the names of its file."""
 
 
-_TENSORS = frozenset("tensor as_tensor Tensor LongTensor FloatTensor IntTensor BoolTensor DoubleTensor array asarray from_numpy".split())
-_KEEP = frozenset("long float double int bool half to cuda cpu type contiguous clone detach requires_grad_ pin_memory numpy astype".split())
+_TENSORS = dataset_items.TENSORS | {"from_numpy"}
 _JOINS = frozenset("cat concat concatenate hstack vstack chain".split())
 _REDUCE = frozenset("mean sum std var max min amax amin median norm prod quantile logsumexp argmax argmin bincount".split())
 _OVER_ALL = _REDUCE | frozenset("cumsum cumprod softmax log_softmax argsort".split())
@@ -54,10 +55,17 @@ _TURNS = frozenset("flip flipud roll".split())
 _ASKED = frozenset("shape dtype device ndim".split())
 
 
-def layouts(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, known: Names, of_dict: bool = False) -> list[Layout]:
-    """The layouts of the parts of the tuple that a function gives, or of the one thing; those of the entries of a dict, where asked."""
-    names = _parameters(function)
-    return _read(function, _Reader(known, dict.fromkeys(names[:1], "list"), of_dict))
+def layouts(
+    function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, known: Names, of_dict: bool = False, items: Sequence[Item] = ()
+) -> list[Layout]:
+    """The layouts of the parts of the tuple that a function gives, or of the one thing; those of the entries of a dict, where asked.
+
+    `items`: the entries of each sample.
+    """
+    names = _parameters(function)[:1]
+    reader = _Reader(known, dict.fromkeys(names, "list"), of_dict)
+    reader.samples, reader.items = frozenset(names), items
+    return _read(function, reader)
 
 
 def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> list[str]:
@@ -119,9 +127,12 @@ class _Reader:
     """What the names of a function hold, from statement to statement."""
 
     def __init__(self, known: Names, names: dict[str, Layout], of_dict: bool = False, depth: int = 3) -> None:
-        self.path_of, self.function_of, self.of_dict, self.depth = known.path, known.function, of_dict, depth
+        self.known_names, self.path_of, self.function_of = known, known.path, known.function
+        self.of_dict, self.depth = of_dict, depth
         self.names = names
         self.single = set[str]()  # the names of lists each entry of which has one row
+        self.samples = frozenset[str]()  # the names of the list of samples, each of which has these entries
+        self.items: Sequence[Item] = ()
 
     def parts(self, given: ast.expr) -> list[Layout]:
         if self.of_dict and isinstance(given, ast.Dict):
@@ -160,6 +171,7 @@ class _Reader:
 
     def bind(self, target: ast.expr, value: ast.expr) -> None:
         """Carry out an assignment."""
+        self.samples -= {n.id for n in walk(target) if isinstance(n, ast.Name)}
         if isinstance(target, ast.Name):
             self.names[target.id] = self.layout(value)
             self.single = self.single - {target.id} | ({target.id} if self.are_single(value) else set())
@@ -169,6 +181,8 @@ class _Reader:
             found = [self.layout(v) for v in given] if given else [0 if stacked else self.layout(value)] * len(target.elts)
             for name, layout in zip(target.elts, found, strict=True):
                 self.names[getattr(name, "id", "")] = layout if given or stacked or layout == "list" else None
+            if not given and self.are_columns(value) and self.samples & {n.id for n in walk(value) if isinstance(n, ast.Name)}:
+                self.single |= {t.id for t, item in zip(target.elts, self.items, strict=False) if item == "row"}  # type: ignore[attr-defined]
         else:
             mixed = self.entrywise([target.value, value], value) if isinstance(target, ast.Subscript) else None
             self.lose(target)
@@ -223,7 +237,7 @@ class _Reader:
             to = call.func.value if call is not None and isinstance(call.func, ast.Attribute) and call.func.attr == "append" else None
             if isinstance(to, ast.Name) and self.names.get(to.id) == "empty":
                 self.names[to.id] = "thinned" if early else "list"
-                self.single |= {to.id} if call is not None and call.args and _is_of_one_row(call.args[0]) else set()
+                self.single |= {to.id} if call is not None and call.args and is_one_row(call.args[0], self.known_names, {}) else set()
             elif isinstance(statement, ast.Assign) and all(isinstance(t, ast.Subscript) for t in statement.targets):
                 continue  # rows that are there are filled
             else:
@@ -303,7 +317,10 @@ class _Reader:
         return only if isinstance(only, int) else None
 
     def cut(self, node: ast.Subscript) -> Layout:
-        """`rows[:, a:b]`: all samples, of each a part."""
+        """`rows[:, a:b]`: all samples, of each a part; `samples[0][1]`: an entry of one, which may be the same for all."""
+        of_one = isinstance(node.value, ast.Subscript) and isinstance(node.value.value, ast.Name) and node.value.value.id in self.samples
+        if of_one and isinstance(same := self.item(node.slice), Same) and not isinstance(node.value.slice, ast.Slice):  # type: ignore[attr-defined]
+            return same
         held, first = self.layout(node.value), node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
         every = isinstance(first, ast.Slice) and first.lower is first.upper is first.step is None
         if isinstance(held, Mixed):
@@ -352,7 +369,7 @@ class _Reader:
 
     def method(self, func: ast.Attribute, node: ast.Call) -> Layout:
         held = self.layout(func.value)
-        if func.attr in _KEEP or isinstance(held, Mixed):
+        if func.attr in KEEP or isinstance(held, Mixed):
             return held
         if held != "list" and (met := self.met(node, held, func.attr, 0)) is not None:
             return met
@@ -392,7 +409,22 @@ class _Reader:
 
     def are_single(self, node: ast.expr) -> bool:
         """Whether each entry of a list has one row: `[part.unsqueeze(0) for part in parts]`, or a name of such a list."""
-        return node.id in self.single if isinstance(node, ast.Name) else isinstance(node, ast.ListComp) and _is_of_one_row(node.elt)
+        if isinstance(node, ast.Name):
+            return node.id in self.single
+        if not isinstance(node, (ast.ListComp, ast.GeneratorExp)):
+            return False
+        names = [n.id for n in walk(node.generators[0].target) if isinstance(n, ast.Name)]
+        of_samples = isinstance(node.generators[0].iter, ast.Name) and node.generators[0].iter.id in self.samples
+        match node.elt:
+            case ast.Subscript(value=ast.Name(id=name), slice=at) if of_samples and names == [name]:
+                return self.item(at) == "row"
+            case ast.Name(id=name) if of_samples and isinstance(node.generators[0].target, ast.Tuple) and name in names:
+                return len(names) == len(self.items) and self.items[names.index(name)] == "row"
+        return is_one_row(node.elt, self.known_names, {})
+
+    def item(self, at: ast.expr) -> Item:
+        """The entry of each sample at a place."""
+        return next((item for i, item in enumerate(self.items) if is_number(at, i) or is_number(at, i - len(self.items))), "")
 
     def counts(self, node: ast.expr) -> bool:
         """Whether a number is that of the samples."""
@@ -428,16 +460,6 @@ def _is_beside(node: ast.Call) -> bool:
     at = argument(node, 1, "dim", "axis")
     along = at.operand if isinstance(at, ast.UnaryOp) and isinstance(at.op, ast.USub) else at
     return written and isinstance(along, ast.Constant) and isinstance(along.value, int) and along.value > 0
-
-
-def _is_of_one_row(node: ast.expr) -> bool:
-    """Whether a tensor is given one row: `part.unsqueeze(0)`, `part[None]`."""
-    match node:
-        case ast.Call(func=ast.Attribute(attr="unsqueeze"), args=[ast.Constant(value=0)]):
-            return True
-        case ast.Subscript(slice=ast.Constant(value=None) | ast.Tuple(elts=[ast.Constant(value=None), *_])):
-            return True
-    return False
 
 
 def _argument(node: ast.Call, position: int, name: str, default: object) -> object:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from ddpify.facts import collate, library
+from ddpify.facts import collate, dataset_items, library
+from ddpify.facts.dataset_items import Item, Same
 from ddpify.facts.interpret.state import Interpreter
-from ddpify.facts.model import NOTHING, Class, Ext, Func, Lit, Method, New, Obj, Part, Tup, Value
+from ddpify.facts.model import NOTHING, Class, Ext, Func, Lit, Method, New, Obj, Part, Tup, Value, join
 from ddpify.facts.origins import Origin
 from ddpify.placement.shape import Base, Scale, Shape
 
@@ -17,7 +18,8 @@ def batch_of(run: Interpreter, loader: Obj) -> Value:
     default = all((isinstance(o, Lit) and o.value is None) or (isinstance(o, Ext) and o.path in library.STACKING) for o in collated.objs)
     scale: Scale = "chosen" if is_foreign(collated) else "sample"  # such as the nodes of the samples' graphs
     whole = Value(frozenset(), origins, scale, Shape(loader, sure=default, several=None))
-    laid_out = layouts(run, collated)
+    items = _items(run, loader)
+    laid_out = layouts(run, collated, items=items)
     parts = [_part(run, whole, (loader, i), layout) for i, layout in enumerate(laid_out)]
     if laid_out == ["columns"] and isinstance(loader, New):
         made = library.columns(run, run.objects.new("list", loader.node, loader.stack), origins)
@@ -38,6 +40,8 @@ def _part(run: Interpreter, whole: Value, place: tuple[Obj, int], layout: collat
     if isinstance(layout, int):
         run.claims.note("shown", Base(place), 2 if isinstance(layout, collate.Padded) else layout + 1)
         return Value(frozenset(), whole.origins, "sample", Shape(Base(place), axis=layout))
+    if isinstance(layout, Same):
+        return join([run.memory.get((o, str(layout)), NOTHING) for o in run.memory.get((place[0], "dataset"), NOTHING).objs])
     if isinstance(layout, collate.Mixed) and layout.rows:
         return Value(frozenset(), whole.origins | {Origin("coupled", layout.node)}, "other", Shape(Base(place), sure=False, several=None))
     if layout == "rows":
@@ -46,19 +50,29 @@ def _part(run: Interpreter, whole: Value, place: tuple[Obj, int], layout: collat
     return Value(frozenset(), origins, "sample", Shape(Base(place), sure=False, several=None))
 
 
-def layouts(run: Interpreter, collated: Value, of_dict: bool = False) -> list[collate.Layout]:
+def _items(run: Interpreter, loader: Obj) -> tuple[Item, ...]:
+    """The entries of a sample of the one data set of the project's own that a loader may have."""
+    data = run.memory.get((loader, "dataset"), NOTHING).objs
+    (cls,) = {o.cls for o in data if isinstance(o, New)} if data else {None}
+    (func,) = found.objs if cls is not None and (found := run.find(cls, "__getitem__")) is not None and len(found.objs) == 1 else (None,)
+    if not isinstance(func, Func) or cls is None:
+        return ()
+    return dataset_items.items(func.node, cls.node, FileNames(run, func.file, func.cls))
+
+
+def layouts(run: Interpreter, collated: Value, of_dict: bool = False, items: tuple[Item, ...] = ()) -> list[collate.Layout]:
     """How the one collate function that a loader may have lays out the parts of a batch; empty where it is not the project's own.
 
-    With `of_dict`, those of the entries of a dict.
+    With `of_dict`, those of the entries of a dict; `items` are the entries of a sample.
     """
     (only,) = collated.objs if len(collated.objs) == 1 else (None,)
     called = run.find(only.cls, "__call__") if isinstance(only, New) and only.cls is not None else None
     (func,) = called.objs if called is not None and len(called.objs) == 1 else (only,)
     if not isinstance(func, Func):
         return []
-    key = ("entries" if of_dict else "layouts", func.node)
+    key = ("entries" if of_dict else "layouts", func.node, items)
     if key not in run.project.memo:
-        run.project.memo[key] = collate.layouts(func.node, FileNames(run, func.file, func.cls), of_dict)
+        run.project.memo[key] = collate.layouts(func.node, FileNames(run, func.file, func.cls), of_dict, items)
     return run.project.memo[key]  # type: ignore[return-value]
 
 
