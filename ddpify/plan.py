@@ -25,7 +25,7 @@ from ddpify.rules.base import Change, Claim, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.data import batch_size, evaluation, whole_batches
 from ddpify.rules.loop import carried, decisions, loss, metrics, padding, settings
-from ddpify.rules.model import weight_gradients, wrap
+from ddpify.rules.model import weight_gradients, wrap, writes
 from ddpify.rules.precision import apex_version, removal
 from ddpify.rules.process import local_rank, relaunch, runtime_module, setup, spawn
 from ddpify.rules.process.runtime_module import NewFile
@@ -282,6 +282,8 @@ def _replicate(context: Context) -> tuple[Context, dict[ModuleType, list[Change 
         context = _with_effects(context, items[carried])
     closures = [c for c in settings.changes(context) if isinstance(c, Change) and c.redistributes]
     context = _with_effects(context, closures)
+    weights = [c for c in writes.changes(context) if isinstance(c, Change) and c.redistributes]
+    context = _with_effects(context, weights)
     base, of_batches, changes = context, list[Change](), {metrics: list[Change](), decisions: list[Change]()}
     for _ in range(6):
         agreeing: list[Change] = []
@@ -307,6 +309,7 @@ def _replicate(context: Context) -> tuple[Context, dict[ModuleType, list[Change 
             break
         context = context.after_changes(agreeing)
     items[settings] = [*closures, *settings.changes(context)]
+    items[writes] = [*weights, *writes.changes(context)]
     for rule in (carried, loss):
         items[rule] = _still_said(context, rule, items[rule])
     if gradients:

@@ -1197,3 +1197,142 @@ SCRIPTS["noise is put into a column of an array of each sample, of which the los
             sgd.step()
     """
 )
+
+
+# --- statistics that are no averages, which training keeps in buffers and weights -----------------------------------------
+_FOLLOWED = """
+    class Scaled(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.register_buffer("spread", torch.ones(width))
+            self.register_buffer("started", torch.tensor(False))
+
+        def forward(self, rows):
+            KEEP
+            return rows / self.spread
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.into, self.scaled, self.out = nn.Linear(8, 8), Scaled(8), nn.Linear(8, 2)
+
+        def forward(self, rows):
+            return self.out(torch.tanh(self.scaled(self.into(rows))))
+
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+    held_out = DataLoader(TensorDataset(x[36:42], y[36:42]), batch_size=6)
+    for epoch in range(3):
+        model.train()
+        for rows, labels in loader:
+            loss = F.cross_entropy(model(rows), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        model.eval()
+        right = 0
+        with torch.no_grad():
+            for rows, labels in held_out:
+                right += (model(rows).argmax(1) == labels).sum().item()
+        print("right %d" % right)
+    torch.save(model.state_dict(), "model.pt")
+"""
+_STATISTICS = {
+    "a standard deviation": """if self.training:
+                with torch.no_grad():
+                    self.spread.mul_(0.9).add_(0.1 * rows.std(0))""",
+    "a standard deviation that is assigned": """if self.training:
+                self.spread = 0.9 * self.spread + 0.1 * rows.detach().std(0)""",
+    "a median": """if self.training:
+                middle = rows.detach().median(0).values
+                self.spread.lerp_(1 + middle.abs(), 0.1)""",
+    "singular values": """if self.training:
+                with torch.no_grad():
+                    values = torch.linalg.svdvals(rows)
+                    self.spread[:6].copy_(1 + values[:6])""",
+    "a quantile": """if self.training:
+                self.spread = torch.maximum(self.spread, torch.quantile(rows.detach().abs(), 0.9, dim=0))""",
+    "a standard deviation of columns": """if self.training:
+                columns = rows.detach().transpose(0, 1).contiguous()
+                self.spread.copy_(1 + columns.std(1))""",
+}
+SCRIPTS |= {
+    f"a buffer follows {title} of the batches of all ranks": Script(_FOLLOWED.replace("KEEP", text), same=("right",))
+    for title, text in _STATISTICS.items()
+}
+_FIRST = """
+    class Normed(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.shift = nn.Parameter(torch.zeros(1, width))
+            self.scale = nn.Parameter(torch.ones(1, width))
+            self.register_buffer("started", torch.tensor(0, dtype=torch.uint8))
+
+        def start(self, rows):
+            with torch.no_grad():
+                columns = rows.permute(1, 0).contiguous().view(rows.shape[1], -1)
+                middle = columns.mean(1).unsqueeze(1).permute(1, 0)
+                spread = columns.std(1).unsqueeze(1).permute(1, 0)
+                self.shift.data.copy_(-middle)
+                self.scale.data.copy_(1 / (spread + 1e-6))
+
+        def forward(self, rows):
+            if self.started.item() == 0:
+                self.start(rows)
+                self.started.fill_(1)
+            return self.scale * (rows + self.shift), torch.log(torch.abs(self.scale)).sum()
+
+    class Flow(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.mix, self.normed = nn.Linear(8, 8), Normed(8)
+
+        def forward(self, rows):
+            z, volume = self.normed(self.mix(rows))
+            return -0.5 * (z**2).sum(1) + volume + torch.linalg.slogdet(self.mix.weight)[1]
+
+    model = Flow()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    loader = DataLoader(TensorDataset(x[:36]), batch_size=6, shuffle=True)
+    step = 0
+    for epoch in range(3):
+        for (rows,) in loader:
+            FIRST
+            loss = -model(rows).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            step += 1
+        LAST
+"""
+_STARTS = {
+    "the first batch sets the scales of a layer": ("pass", "pass", ()),
+    "a first batch that no step follows sets the scales of a layer": (
+        """if step == 0:
+                with torch.no_grad():
+                    model(rows)
+                step += 1
+                continue""",
+        "pass",
+        (),
+    ),
+    "the first batch sets the scales of a layer, and all ranks evaluate afterwards": (
+        "pass",
+        """with torch.no_grad():
+            print("likelihood %.5f" % model(x[36:42]).mean().item())""",
+        ("likelihood",),
+    ),
+}
+SCRIPTS |= {
+    title: Script(_FIRST.replace("FIRST", first).replace("LAST", last), same=same) for title, (first, last, same) in _STARTS.items()
+}
+_COUNTED = _FIRST.replace("self.started.item() == 0", "self.started < 9").replace("self.started.fill_(1)", "self.started += 1")
+SCRIPTS |= {
+    "the first few batches set the scales of a layer, one of which may be that of an evaluation": Script(
+        _COUNTED.replace("FIRST", "pass").replace(
+            "LAST", _STARTS["the first batch sets the scales of a layer, and all ranks evaluate afterwards"][1]
+        ),
+        told=("DDP207",),
+    )
+}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from ddpify.facts import disk, exceptions, library
 from ddpify.facts.collect import TrainedModel
@@ -40,6 +40,37 @@ def under_own_test(context: Context, node: ast.AST) -> bool:
     around = (up for up in context.facts.tree_of(node).ancestors(node) if isinstance(up, (ast.If, ast.While, ast.IfExp)))
     agreed = context.assumed.replicated_branches
     return any(up not in agreed and context.differs(context.facts.after.value(up.test)) for up in around)
+
+
+def made_once(context: Context, call: Call) -> bool:
+    """Whether a call depends on a mark that is set where it is made: `if not self.started: ...; self.started = True`."""
+    for test, _ in call.tests:
+        branch = context.facts.tree_of(test).parent[test]
+        inside = [n for s in (*branch.body, *branch.orelse) for n in walk(s)] if isinstance(branch, ast.If) else []
+        called = (f for n in inside if isinstance(n, ast.Call) for f in context.facts.after.value(n.func).functions())
+        nodes = [*inside, *(n for function in called for n in walk(function))]
+        if not set(_marks(walk(test))).isdisjoint(mark for n in nodes for mark in _set(n)):
+            return True
+    return False
+
+
+def _marks(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """The attributes of what has a name: `started` of `self.started.item()`."""
+    return (n.attr for n in nodes if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name))
+
+
+def _set(node: ast.AST) -> Iterator[str]:
+    """The attributes that are set to something written out: `self.started = True`, `self.started.fill_(1)`."""
+    match node:
+        case ast.Assign(targets=[ast.Attribute() as target], value=value) if _is_written_out(value):
+            yield from _marks(walk(target))
+        case ast.Call(func=ast.Attribute(attr="fill_" | "copy_", value=target), args=[value]) if isinstance(value, ast.Constant):
+            yield from _marks(walk(target))
+
+
+def _is_written_out(node: ast.expr) -> bool:
+    """Whether an expression is a constant, or a tensor of one."""
+    return isinstance(node, ast.Constant) or (isinstance(node, ast.Call) and bool(node.args) and all(map(_is_written_out, node.args)))
 
 
 def passes_alike(context: Context, loop: Loop) -> bool:

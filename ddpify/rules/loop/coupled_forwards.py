@@ -19,7 +19,7 @@ from ddpify.placement.shape import EXTREMES
 from ddpify.placement.values import is_rows
 from ddpify.rules.context import Context
 from ddpify.rules.loop import coupled_losses, shared_numbers
-from ddpify.rules.loop.branches import has_own_test
+from ddpify.rules.loop.branches import has_own_test, made_once
 from ddpify.rules.loop.coupled_losses import loss_in, of_training
 from ddpify.rules.loop.sharded_parts import expressions
 from ddpify.rules.loop.shared_numbers import SharedNumbers
@@ -155,16 +155,39 @@ def _rows_in(run: Run, node: ast.expr) -> list[ast.expr]:
 def _kinds(context: Context, nodes: Iterable[ast.expr]) -> Iterable[tuple[ast.expr, str]]:
     """How each of some rows and counts changes: without gradients, in an evaluation, it does not; those that all ranks can gather."""
     for node in nodes:
-        tree = context.facts.tree_of(node)
-        around = (node, tree.statement(node), tree.function(node))
-        calls = next((found for up in around if (found := [c for n in walk(up) for c in context.facts.after.calls(n)])), [])
+        calls = _calls_beside(context, node)
         trained = [c for c in calls if not c.no_grad]
-        given: dict[Stack, list[Value]] = {}
-        for c in trained:
-            given.setdefault(c.stack, []).extend(v for v in (c.receiver, *c.args, c.result) if v.of_kind("batch"))
-        alike = all(values and all(of_training(context, v) for v in values) for values in given.values())
-        if given and alike and context.facts.may_edit(node) and not any(has_own_test(context, c) for c in trained):
+        if context.facts.may_edit(node) and _are_alike(context, trained):
             yield node, "whole" if len(trained) == len(calls) else GRADED["whole"]
+
+
+def by_all_ranks(context: Context, node: ast.expr) -> bool:
+    """Whether all ranks compute an expression, with gradients or without, from batches that they share equally.
+
+    What the first of these batches sets up, nothing computes after it.
+    """
+    calls = _calls_beside(context, node)
+    trained = [c for c in calls if _are_alike(context, [other for other in calls if other.stack == c.stack])]
+    first = min((c.order for c in trained), default=0)
+    once = all(c.order > first and made_once(context, c) for c in calls if c not in trained)
+    return _are_alike(context, trained if once else calls)
+
+
+def _calls_beside(context: Context, node: ast.expr) -> list[Call]:
+    """The calls that an expression makes, or else those of its statement, or of its function."""
+    tree = context.facts.tree_of(node)
+    around = (node, tree.statement(node), tree.function(node))
+    return next((found for up in around if (found := [c for n in walk(up) for c in context.facts.after.calls(n)])), [])
+
+
+def _are_alike(context: Context, calls: Iterable[Call]) -> bool:
+    """Whether all ranks make some calls, under each of those that lead to them, on rows of training batches."""
+    given: dict[Stack, list[Value]] = {}
+    for c in calls:
+        given.setdefault(c.stack, []).extend(v for v in (c.receiver, *c.args, c.result) if v.of_kind("batch"))
+        if has_own_test(context, c):
+            return False
+    return bool(given) and all(values and all(of_training(context, v) for v in values) for values in given.values())
 
 
 def _edit(context: Context, node: ast.expr, kind: str) -> Edit:

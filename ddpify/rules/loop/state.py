@@ -16,10 +16,12 @@ from ddpify.facts.tree import evaluated, same
 from ddpify.placement.shape import EXTREMES
 from ddpify.rules.base import Change, Finding, Safety
 from ddpify.rules.context import Context
+from ddpify.rules.loop import gathered_rows
 from ddpify.rules.loop.branches import under_own_test
 from ddpify.rules.loop.sharded_parts import gather_edits, reduce_edits, sharded_parts
 
 CODE = "DDP408"
+_BY_ALL = "later steps read this: it is computed from the batches of all ranks, so that it stays equal on all"
 _GROWS = frozenset("append extend insert add update setdefault remove discard pop".split())
 _DATA_SETS = ("torch.utils.data.", "list", "dict")
 
@@ -178,11 +180,12 @@ def _over_ranks(context: Context, event: Store | Call, name: str) -> Change | Fi
     needs: set[str] = set()
     if context.facts.is_edited(event.node) and _reached_by_all_ranks(context, event):
         edits, needs = _edits(context, event)
+        if not edits and (rows := gathered_rows.gathered(context, _given(context, event))) is not None:
+            return Change(CODE, _BY_ALL, tree.shown, event.node, rows.edits, needs=rows.needs, redistributes=rows.redistributes)
     if edits:
-        why = "later steps read this: it is computed from the batches of all ranks, so that it stays equal on all"
         parts = [e.node for e in edits if isinstance(e.node, ast.expr)]
         become = tuple((part, "whole" if context.facts.after.value(part).scale == "sample" else "agreed") for part in parts)
-        return Change(CODE, why, tree.shown, event.node, tuple(edits), needs=tuple(sorted(needs)), redistributes=become)
+        return Change(CODE, _BY_ALL, tree.shown, event.node, tuple(edits), needs=tuple(sorted(needs)), redistributes=become)
     if name:
         why = f"`{name}` is computed from this rank's part of the batch, and later steps read it: it differs between ranks"
         return context.manual(CODE, event.node, why, "sum or average what it is computed from over the ranks", level=Safety.REVIEW)
@@ -198,9 +201,17 @@ def _reached_by_all_ranks(context: Context, event: Store | Call) -> bool:
     return bool(equally) and not under_own_test(context, event.node)
 
 
+def _given(context: Context, event: Store | Call) -> list[ast.expr]:
+    """What is written."""
+    if isinstance(event, Call):
+        return [*event.node.args, *(k.value for k in event.node.keywords)]
+    statement = context.facts.tree_of(event.node).statement(event.node)
+    return [statement.value] if isinstance(statement, ast.Assign) and statement.targets == [event.node] else []
+
+
 def _edits(context: Context, event: Store | Call) -> tuple[list[Edit], set[str]]:
     if isinstance(event, Call):
-        parts = [sharded_parts(context, a) for a in (*event.node.args, *(k.value for k in event.node.keywords))]
+        parts = [sharded_parts(context, a) for a in _given(context, event)]
         return reduce_edits(context, [p for of_argument in parts for p in of_argument or ()]) if None not in parts else ([], set())
     statement = context.facts.tree_of(event.node).statement(event.node)
     if not isinstance(statement, (ast.Assign, ast.AugAssign)) or (isinstance(statement, ast.Assign) and statement.targets != [event.node]):

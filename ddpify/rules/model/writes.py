@@ -23,7 +23,7 @@ from ddpify.placement.lattice import REPLICATE
 from ddpify.rules.base import SAME_GRADIENTS, Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.io.guarded import guards_of
-from ddpify.rules.loop import unknown
+from ddpify.rules.loop import gathered_rows, unknown
 from ddpify.rules.loop.branches import under_own_test
 from ddpify.rules.loop.sharded_parts import reduce_edits, sharded_parts
 
@@ -133,8 +133,14 @@ def _written(context: Context, write: Write) -> Change | Finding | None:
         return Change(CODE, why, context.tree.shown, write.node, edits, level=Safety.NOTE, needs=("same_on_all_ranks",))
     own = [node for node in write.given if context.differs(run.value(node))]
     found = [sharded_parts(context, node) for node in own if context.facts.is_edited(node)]
-    if not own or not all(found) or len(found) < len(own) or under_own_test(context, write.node):
+    if not own or under_own_test(context, write.node):
         return context.manual(CODE, write.node, _BY_OWN_NUMBERS, _AVERAGE)
+    if not all(found) or len(found) < len(own):
+        rows = gathered_rows.gathered(context, own)
+        if rows is None:
+            return context.manual(CODE, write.node, _BY_OWN_NUMBERS, _AVERAGE)
+        shown = context.facts.tree_of(write.node).shown
+        return Change(CODE, _BY_ALL, shown, write.node, rows.edits, needs=rows.needs, redistributes=rows.redistributes)
     reduced, needs = reduce_edits(context, [part for parts in found for part in parts or ()])
     return Change(CODE, _BY_ALL, context.tree.shown, write.node, tuple(reduced), needs=tuple(sorted(needs)))
 
