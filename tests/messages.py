@@ -1851,7 +1851,7 @@ FROM_TABLES = (
     "a hook on a parameter that draws",
     "a hook on what is accumulated",
     "a loss with the size of its gradients",
-    "a scale that the first batch sets",
+    "the first few batches set the scales of a layer, one of which may be that of an evaluation",
     "examples of training and of an evaluation, in one loop",
     "all data at once, and noise of NumPy that is added to it",
     "short batches, cut by hand, that are left out",

@@ -1252,7 +1252,6 @@ class Learner:
             optimizer.step()
             refresh(head, rows, labels)
 """,
-        told=("DDP207",),
     ),
     "a bias that follows the outputs": Script(
         LOADER

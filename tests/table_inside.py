@@ -296,7 +296,6 @@ SCRIPTS: dict[str, Script] = {
     net = nn.Sequential(Scaled(), nn.Linear(8, 2))
 """
         + PLAIN,
-        told=("DDP207",),
     ),
     "a factor that the first batch sets": Script(
         """

@@ -3860,3 +3860,93 @@ SCRIPTS |= {
         _BY_DIMENSIONS.replace("FLAT", "self.norm(rows)"),
     ),
 }
+
+
+# --- what is added up over layers, from nothing on ------------------------------------------------------------------------
+_FLOWS = """
+    class Flow(nn.Module):
+        def __init__(self, coupled=True):
+            super().__init__()
+            self.coupled = coupled
+            self.by = nn.Linear(4, 8 if coupled else 4)
+            self.scale = nn.Parameter(torch.ones(8))
+
+        def forward(self, rows):
+            one, other = (rows * self.scale).chunk(2, 1)
+            volume = torch.log(self.scale.abs()).sum()
+            if self.coupled:
+                spread, shift = self.by(one).chunk(2, 1)
+                spread = torch.sigmoid(spread + 2)
+                other, more = (other + shift) * spread, torch.sum(torch.log(spread).view(rows.shape[0], -1), 1)
+            else:
+                other, more = other + self.by(one), None
+            return torch.cat([one, other], 1), volume if more is None else volume + more
+
+    class Block(nn.Module):
+        def __init__(self, deep, coupled):
+            super().__init__()
+            self.flows = nn.ModuleList()
+            for _ in range(deep):
+                self.flows.append(Flow(coupled))
+
+        def forward(self, rows):
+            volume = 0
+            for flow in self.flows:
+                rows, more = flow(rows)
+                volume = volume + more
+            return rows, volume
+
+    class Blocks(nn.Module):
+        def __init__(self, deep, coupled):
+            super().__init__()
+            self.blocks = nn.ModuleList()
+            for _ in range(2):
+                self.blocks.append(Block(deep, coupled))
+
+        def forward(self, rows):
+            volume = 0
+            for block in self.blocks:
+                rows, more = block(rows)
+                volume = volume + more
+            return -0.5 * (rows**2).sum(1), volume
+
+    def judged(likelihood, volume):
+        total = -1.5
+        total = total + volume + likelihood
+        return (-total / 8).mean(), likelihood.mean()
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--deep", type=int, default=2)
+    parser.add_argument("--plain", action="store_true")
+    args = parser.parse_args()
+    model = Blocks(args.deep, coupled=not args.plain)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    loader = DataLoader(TensorDataset(x[:36]), batch_size=6, shuffle=True)
+    step = 0
+    for epoch in range(3):
+        for (rows,) in loader:
+            FORWARD
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            step += 1
+"""
+_FLOWN = {
+    "for each sample": """likelihood, volume = model(rows)
+            loss, _ = judged(likelihood, volume)""",
+    "averaged before the loss": """likelihood, volume = model(rows)
+            volume = volume.mean()
+            loss, _ = judged(likelihood, volume)""",
+    "averaged before the loss, after a first batch that only passes": """if step == 0:
+                with torch.no_grad():
+                    likelihood, volume = model(rows)
+                    step += 1
+                    continue
+            else:
+                likelihood, volume = model(rows)
+            volume = volume.mean()
+            loss, _ = judged(likelihood, volume)""",
+    "that bends what it is added to": """likelihood, volume = model(rows)
+            loss = F.softplus(-likelihood - volume.mean()).mean()""",
+}
+SCRIPTS |= {f"a volume added up over layers, {title}": Script(_FLOWS.replace("FORWARD", text)) for title, text in _FLOWN.items()}

@@ -2,7 +2,6 @@
 
 WHOLE = frozenset(
     (
-        "prototypes that are learned and moved",
         "squares of boxes added up, their cells in one dimension, by the largest",
         "a first batch that is drawn before a split and the loop",
         "all of the data in each step",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ddpify.facts.model import Value
+from ddpify.facts.model import Lit, Value
 from ddpify.placement.lattice import REPLICATE, Op, Partial, PerRank, Placement, Shard, Unknown
 from ddpify.placement.shape import Scale
 
@@ -26,7 +26,7 @@ def is_rows(value: Value, several: bool = False) -> bool:
     if any(map(value.of_kind, ("reordered", "steps", "ordered", "decided"))) or (value.of_kind("parts") and not several):
         return False
     first = value.shape is None or (value.shape.axis == 0 and not value.shape.places)
-    return value.scale == "sample" and first and not value.objs
+    return value.scale == "sample" and first and all(isinstance(o, Lit) and type(o.value) in (int, float) for o in value.objs)  # or a start
 
 
 def placement(value: Value, sharded: Collection[object]) -> Placement:

@@ -52,9 +52,10 @@ def _part(run: Interpreter, whole: Value, place: tuple[Obj, int], layout: collat
 
 def _items(run: Interpreter, loader: Obj) -> tuple[Item, ...]:
     """The entries of a sample of the one data set of the project's own that a loader may have."""
-    data = run.memory.get((loader, "dataset"), NOTHING).objs
-    (cls,) = {o.cls for o in data if isinstance(o, New)} if data else {None}
-    (func,) = found.objs if cls is not None and (found := run.find(cls, "__getitem__")) is not None and len(found.objs) == 1 else (None,)
+    classes = {o.cls if isinstance(o, New) else None for o in run.memory.get((loader, "dataset"), NOTHING).objs}
+    cls = classes.pop() if len(classes) == 1 else None
+    found = run.find(cls, "__getitem__") if cls is not None else None
+    (func,) = found.objs if found is not None and len(found.objs) == 1 else (None,)
     if not isinstance(func, Func) or cls is None:
         return ()
     return dataset_items.items(func.node, cls.node, FileNames(run, func.file, func.cls))

@@ -7,6 +7,7 @@ import ast
 from ddpify.facts.memory import Memory
 from ddpify.facts.model import Lit, New, Obj, Part, Tup, Value, only_literal
 from ddpify.facts.origins import Origin
+from ddpify.placement.shape import ROWS
 
 
 def is_own(obj: Obj) -> bool:
@@ -62,7 +63,7 @@ def literal_keys(index: Value) -> list[str]:
 
 def is_whole_number(value: Value) -> bool:
     """Whether a value is a whole number that is written out, or counted from one."""
-    return bool(value.objs) and all(isinstance(o, Lit) and type(o.value) is int for o in value.objs)
+    return bool(value.objs) and value.scale not in ROWS and all(isinstance(o, Lit) and type(o.value) is int for o in value.objs)
 
 
 def is_whole(value: Value) -> bool:

@@ -107,7 +107,7 @@ def gathered(context: Context, node: ast.expr, graded: bool = False) -> str:
         text = f"{gathered(context, node)} if torch.is_grad_enabled() else {{0}}"
         return text if isinstance(context.facts.tree_of(node).parent[node], (ast.Call, ast.keyword)) else f"({text})"
     several = rows.shape is not None and rows.shape.several is True
-    if not rows.objs and not several:
+    if is_rows(rows) or (not rows.objs and not several):
         return f"{gather}({{0}})"
     if any(isinstance(o, New) and o.path == "dict" for o in rows.objs):
         return f"{{{{name: {gather}(part) for name, part in {{0}}.items()}}}}"
@@ -152,12 +152,19 @@ def _evaluated(context: Context, last: ast.stmt) -> list[Value] | None:
 
     Where there are gradients, it is given batches of training loaders alone: all ranks are there then, with equally many rows.
     """
-    calls = [c for n in walk(last) for c in context.facts.after.calls(n)]
+    calls = [c for s in _that_go_on(last) for n in walk(s) for c in context.facts.after.calls(n)]
     trained, evaluated = [c for c in calls if not c.no_grad], [c.result for c in calls if c.no_grad]
     if any(has_own_test(context, c) for c in trained):
         return None
     mixed = any(c.result.of_kind("batch") and not of_training(context, c.result) for c in trained)
     return None if mixed or (evaluated and not trained) else evaluated
+
+
+def _that_go_on(node: ast.stmt) -> list[ast.AST]:
+    """A statement, or of a condition the branches after which the next statement runs."""
+    branches = [node.body, node.orelse] if isinstance(node, ast.If) else [[node]]
+    go_on = [branch for branch in branches if not branch or not isinstance(branch[-1], (ast.Continue, ast.Break, ast.Return, ast.Raise))]
+    return [s for branch in go_on for s in branch]
 
 
 def _gives_back_rows(context: Context, after: Run, node: ast.AST) -> bool:
@@ -177,7 +184,7 @@ def _from_last_forward(context: Context, node: ast.Call, around: ast.AST) -> lis
         block = context.tree.block(up)
         runs = [i for i, s in enumerate(block[: block.index(up)]) if not inside(s).isdisjoint(context.training)]
         if runs:
-            return block[runs[-1] :] if isinstance(block[runs[-1]], ast.Assign) else []
+            return block[runs[-1] :] if isinstance(block[runs[-1]], (ast.Assign, ast.If)) else []
     return []
 
 
@@ -269,7 +276,7 @@ def _may_be_gathered(context: Context, around: ast.AST, read: ast.Name, evaluate
         return False
     batches = value.of_kind("batch") - frozenset[object]().union(*(v.of_kind("batch") for v in evaluated))
     ours = of_training(context, value) if not evaluated else value.of_kind("batch") and batches <= set(context.facts.loaders)
-    return not value.objs and is_rows(value) and bool(ours)
+    return is_rows(value) and bool(ours)
 
 
 def _uneven(run: Run, node: ast.AST) -> bool:
