@@ -137,17 +137,28 @@ def in_training(context: Context, call: Call) -> bool:
 
 def _serves_others(context: Context, call: Call) -> bool:
     """Whether the name that is given what a call makes is used in loops over other loaders than those of the training, and only there."""
-    run, loaders = context.facts.after, set(context.facts.feeding)
+    loaders, known = set(context.facts.feeding), context.once(_usage)
     for node in (n for n in (call.node, *reversed(call.stack)) if isinstance(n, ast.expr)):
-        tree = context.facts.tree_of(node)
-        statement = tree.statement(node)
-        targets = statement.targets if isinstance(statement, ast.Assign) else []
-        names = [n for target in targets for n in walk(target) if isinstance(n, ast.Name)]
-        uses = (use for name in names for use in run.definitions.uses(name))
-        used = [batches for use in uses if (batches := _batches_around(context, use, set(tree.ancestors(statement))))]
-        if used:
-            return all(batches.isdisjoint(loaders) for batches in used)
+        if node not in known:
+            known[node] = _used_with(context, node)
+        if known[node]:
+            return all(batches.isdisjoint(loaders) for batches in known[node])
     return False
+
+
+def _usage(_: Context) -> dict[ast.expr, list[frozenset[Obj]]]:
+    """The loaders that the names are used with which expressions are assigned to, as far as they were asked for."""
+    return {}
+
+
+def _used_with(context: Context, node: ast.expr) -> list[frozenset[Obj]]:
+    """The loaders of the loops over batches in which the names are used that an expression is assigned to."""
+    tree = context.facts.tree_of(node)
+    statement = tree.statement(node)
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    names = [n for target in targets for n in walk(target) if isinstance(n, ast.Name)]
+    uses = (use for name in names for use in context.facts.after.definitions.uses(name))
+    return [batches for use in uses if (batches := _batches_around(context, use, set(tree.ancestors(statement))))]
 
 
 def _batches_around(context: Context, node: ast.AST, shared: set[ast.AST]) -> frozenset[Obj]:

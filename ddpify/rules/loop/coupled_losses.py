@@ -107,7 +107,7 @@ def gathered(context: Context, node: ast.expr, graded: bool = False) -> str:
         text = f"{gathered(context, node)} if torch.is_grad_enabled() else {{0}}"
         return text if isinstance(context.facts.tree_of(node).parent[node], (ast.Call, ast.keyword)) else f"({text})"
     several = rows.shape is not None and rows.shape.several is True
-    if is_rows(rows) or (not rows.objs and not several):
+    if not several and (not rows.objs or is_rows(rows)):
         return f"{gather}({{0}})"
     if any(isinstance(o, New) and o.path == "dict" for o in rows.objs):
         return f"{{{{name: {gather}(part) for name, part in {{0}}.items()}}}}"
