@@ -1026,10 +1026,37 @@ SCRIPTS |= {
     f"rows that a model sorts by their lengths, and puts back {how}": Script(_READER % line)
     for how, line in {
         "by the sorted order": "back = torch.sort(order)[1]; steps, last = steps[back], last[:, back]",
+        "by words": "back = torch.sort(order)[1]; steps, last = steps.index_select(index=back, dim=0), last[:, back]",
         "by the places in the order": "back = order.argsort(); steps, last = steps.index_select(0, back), last.index_select(1, back)",
     }.items()
 }
 SCRIPTS |= {
+    "a summary of each sample, spread over its steps": Script(
+        """
+        class Reader(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.steps, self.head = nn.Linear(2, 5), nn.Linear(10, 2)
+
+            def forward(self, rows):
+                steps = self.steps(rows.view(-1, 4, 2))
+                weights = torch.softmax(steps.max(2)[0], 1).unsqueeze(1)
+                summary = torch.bmm(weights, steps).squeeze()
+                summary = summary.unsqueeze(1).expand(-1, steps.size(1), -1)
+                return self.head(torch.cat((steps, summary * steps), 2).sum(1))
+
+
+        net = Reader()
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for rows, kinds in DataLoader(TensorDataset(x[:40], y[:40]), batch_size=4, shuffle=True):
+                loss = F.cross_entropy(net(rows), kinds)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+            print("epoch", epoch)
+        """
+    ),
     "outputs of rows that a model has sorted, and the targets as they were": Script(_READER % "pass", told=("DDP402",)),
     "rows and targets sorted alike": Script(
         _AFTER_A_SORT % "order = rows[:, 0].argsort(); loss = F.cross_entropy(net(rows[order]), kinds[order])"

@@ -955,3 +955,42 @@ SCRIPTS["a folder that settings have named after the clock, which is looked into
     ("    main(Settings)", "    print(look(Settings))\n    main(Settings)"),
     told=("DDP506",),
 )
+_SCORED = """
+import subprocess
+import time
+
+net = nn.Linear(8, 2)
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=4, shuffle=True)
+valid = DataLoader(TensorDataset(x[36:], y[36:]), batch_size=4)
+
+
+def score(net):
+    name = {name}
+    with open(name, "w") as file:
+        for rows, kinds in valid:
+            for kind, found in zip(kinds, net(rows).argmax(1)):
+                file.write("%d %d\\n" % (kind, kind == found))
+    lines = {command}
+    {removed}
+    return sum(line.split()[1] == "1" for line in lines)
+
+
+for epoch in range(2):
+    for rows, kinds in loader:
+        loss = F.cross_entropy(net(rows), kinds)
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+    print("right", score(net))
+"""
+_NAMED = '"found_{}.txt".format(time.time())'
+SCRIPTS |= {
+    f"predictions that another program is given, {how}": Script(_SCORED.format(name=name, command=command, removed=removed), ("right",))
+    for how, (name, command, removed) in {
+        "by a name": ('"found.txt"', 'subprocess.check_output(["cat", "found.txt"], text=True).splitlines()', "pass"),
+        "by a name from the clock": (_NAMED, 'subprocess.check_output(["cat", name], text=True).splitlines()', "os.remove(name)"),
+        "in a text": (_NAMED, 'os.popen("cat < %s" % name).read().splitlines()', "os.remove(name)"),
+        "in a text of another kind": (_NAMED, 'subprocess.getoutput(f"cat {name}").splitlines()', "os.remove(name)"),
+    }.items()
+}

@@ -28,6 +28,22 @@ class LabelField(Field):
         return torch.tensor(rows)
 
 
+class RawField:
+    def process(self, rows):
+        return rows
+
+
+class NestedField(Field):
+    def __init__(self, nesting_field, **options):
+        super().__init__(batch_first=True, **options)
+
+    def process(self, rows):
+        words, letters = max(len(row) for row in rows), max(len(word) for row in rows for word in row)
+        empty = [self.pad] * letters
+        filled = [[word + empty[len(word) :] for word in row] + [empty] * (words - len(row)) for row in rows]
+        return torch.tensor(filled)
+
+
 class Example:
     @classmethod
     def fromlist(cls, values, fields):
@@ -44,10 +60,14 @@ class Dataset:
     def __len__(self):
         return len(self.examples)
 
+    def split(self, split_ratio=0.7, random_state=None):
+        rows, first = Shuffler(random_state)(self.examples), int(split_ratio * len(self))
+        return Dataset(rows[:first], self.fields), Dataset(rows[first:], self.fields)
+
 
 class Shuffler:
-    def __init__(self):
-        self.random_state = random.getstate()
+    def __init__(self, state=None):
+        self.random_state = random.getstate() if state is None else state
 
     def __call__(self, rows):
         own = random.getstate()
@@ -63,6 +83,9 @@ class Batch:
         self.batch_size, self.dataset = len(rows), dataset
         for name, field in dataset.fields.items():
             setattr(self, name, field.process([getattr(row, name) for row in rows]))
+
+    def __len__(self):
+        return self.batch_size
 
 
 class BucketIterator:
@@ -152,6 +175,104 @@ words, lengths = batch.src
 out = net(words)[0] / lengths[:, None]
 loss = F.cross_entropy(out, batch.trg)"""
 
+_ENCODED = """
+import random
+
+from torchtext.data import BucketIterator, Dataset, Example, {fields}
+
+{made}
+rows = [[1 + (i * j) % 8 for j in range(2 + i * i % 7)] for i in range({count})]
+examples = [Example.fromlist({values}, fields) for row in rows]
+torch.manual_seed(3)
+train, check = Dataset(examples, fields).split(0.8{state})
+train_iter, check_iter = BucketIterator.splits((train, check), batch_size=6, sort_key=lambda one: len(one.src), sort_within_batch=True)
+
+
+{net}
+
+
+def run(net, batches, sgd=None):
+    total, right = 0.0, 0.0
+    for batch in batches:
+{body}
+        total += loss.item()
+    return total / len(batches), right / len(batches)
+
+
+def check(net, batches):
+    with torch.no_grad():
+        return sum(F.cross_entropy(net({given}), batch.trg).item() for batch in batches)
+
+
+net = Net()
+sgd = torch.optim.SGD(net.parameters(), lr=0.3)
+for epoch in range(3):
+    loss, right = run(net, train_iter, sgd)
+    print("check", epoch, round(loss, 5), round(right, 3), round(check(net, check_iter), 5))
+"""
+_STEP = """\
+out = net({given})
+loss = F.cross_entropy(out, batch.trg)
+sgd.zero_grad()
+loss.backward()
+sgd.step()
+right += 100.0 * (out.argmax(1) == batch.trg).float().sum().item() / len(batch)"""
+_ATTENDING = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words, self.over, self.score, self.out = nn.Embedding(9, 8), nn.GRU(8, 8), nn.Linear(8, 1), nn.Linear(8, 2)
+
+    def forward(self, src, lengths):
+        embedded = self.words(src)
+        packed = nn.utils.rnn.pack_padded_sequence(embedded, lengths)
+        states, _ = nn.utils.rnn.pad_packed_sequence(self.over(packed)[0])
+        scores = self.score(states).squeeze(2).masked_fill(src == 0, -1e9)
+        return self.out((torch.softmax(scores, 0).unsqueeze(2) * states).sum(0))"""
+_LAST_STATE = """
+class Net(nn.Module):
+    def __init__(self, size=6):
+        super().__init__()
+        self.size = size
+        self.words, self.over, self.out = nn.Embedding(9, 8), nn.LSTM(8, 8), nn.Linear(8, 2)
+
+    def forward(self, src, size=None):
+        states = torch.zeros(1, self.size if size is None else size, 8)
+        _, (last, _) = self.over(self.words(src), (states, states))
+        return self.out(last[-1])"""
+_LETTERS = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.letters, self.out = nn.Embedding(12, 8), nn.Linear(8, 2)
+
+    def forward(self, src):
+        return self.out(torch.tanh(self.letters(src).sum(2)).sum(1))"""
+
+
+def _encoded(
+    net: str,
+    given: str,
+    fields: str,
+    made: str,
+    values: str = "[row, len(row) % 2]",
+    state: str = "",
+    before: str = "",
+    count: int = 54,
+    told: tuple[str, ...] = (),
+) -> Script:
+    """A script that trains on what a data set's `split` gives it."""
+    body = (before + "\n" if before else "") + _STEP.format(given=given)
+    lines = "\n".join(f"        {line}" for line in body.splitlines())
+    text = _ENCODED.format(net=net.strip(), given=given, fields=fields, made=made, values=values, state=state, body=lines, count=count)
+    return Script(text, () if told else ("check",), told=told, stand_ins={"torchtext/__init__.py": "", "torchtext/data.py": _TEXT})
+
+
+_FIELDS = 'fields = [("src", Field(use_vocab=False, pad_token=0{options})), ("trg", LabelField(use_vocab=False))]'
+_NESTED = """\
+letters = NestedField(Field(use_vocab=False, pad_token=0), pad_token=0)
+fields = [("name", RawField()), ("src", letters), ("trg", LabelField(use_vocab=False))]"""
+
 
 def _script(
     body: str, options: str = "", told: tuple[str, ...] = (), within: str = "", count: int = 42, label: bool = False, name: str = '"trg"'
@@ -177,6 +298,37 @@ def _script(
 SCRIPTS: dict[str, Script] = {
     **on_three(
         {
+            "examples that are split at random, packed, and attended to": _encoded(
+                _ATTENDING, "*batch.src", "Field, LabelField", _FIELDS.format(options=", include_lengths=True"), state=", random.seed(3)"
+            ),
+            "examples that are split at random, without a seed of their own": _encoded(
+                _LETTERS.replace(".sum(2)", ""), "batch.src", "Field, LabelField", _FIELDS.format(options=", batch_first=True")
+            ),
+            "examples that are split as the process would draw": _encoded(
+                _LETTERS.replace(".sum(2)", ""),
+                "batch.src",
+                "Field, LabelField",
+                _FIELDS.format(options=", batch_first=True"),
+                state=", random_state=random.getstate()",
+            ),
+            "examples of words of letters, beside their names": _encoded(
+                _LETTERS,
+                "batch.src",
+                "Field, LabelField, NestedField, RawField",
+                _NESTED,
+                values='["row %d" % len(row), [[1 + n, 2 + n, 3][: 1 + n % 3] for n in row], len(row) % 2]',
+                state=", random.seed(4)",
+                before="assert len(batch.name) == len(batch)",
+            ),
+            "examples in whole batches alone, and states of as many": _encoded(
+                _LAST_STATE,
+                "batch.src",
+                "Field, LabelField",
+                _FIELDS.format(options=""),
+                state=", random.seed(5)",
+                before="if batch.src.size(1) is not 6:\n    continue",
+                count=59,
+            ),
             "examples of sequences that begin with the samples": _script(_BODY, ", batch_first=True"),
             "examples of steps, whose samples come second, with lengths": _script(_WITH_LENGTHS, ", include_lengths=True"),
             "examples whose labels are no sequences": _script(_LABELS, label=True),
@@ -190,6 +342,13 @@ SCRIPTS: dict[str, Script] = {
         _BODY, ", batch_first=True", told=("DDP402",), within=", batch_size_fn=lambda new, count, sofar: sofar + len(new.src)"
     ),
 }
+SCRIPTS["examples that are packed as they are looked up"] = _encoded(
+    _ATTENDING.replace("        embedded = self.words(src)\n", "").replace("(embedded, lengths)", "(self.words(src), lengths)"),
+    "*batch.src",
+    "Field, LabelField",
+    _FIELDS.format(options=", include_lengths=True"),
+    told=("DDP307",),
+)
 SCRIPTS["examples of training and of an evaluation, in one loop"] = Script(
     SCRIPTS["examples of sequences that begin with the samples"]
     .text.replace("        sgd.zero_grad()", "        if sgd is None:\n            continue\n        sgd.zero_grad()")

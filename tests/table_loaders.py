@@ -4512,3 +4512,47 @@ SCRIPTS |= {
         ("as many as the loader's own draws", "self.loader.sampler.num_samples", "shuffle=True"),
     )
 }
+SCRIPTS["a loader alone, or with what a model is made of, as a flag says"] = Script(
+    """
+    batch_size = 4
+
+
+    def load(part, described=False):
+        if part == "test":
+            return DataLoader(TensorDataset(x[36:], y[36:]), batch_size=4)
+        loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=4, shuffle=True)
+        if not described:
+            return loader
+        table = torch.empty(20, 3)
+        nn.init.uniform_(table, -0.5, 0.5)
+        return loader, table, 20
+
+
+    class Net(nn.Module):
+        def __init__(self, size, table):
+            super().__init__()
+            self.words = nn.Embedding(size, 3)
+            if table is None:
+                self.words.weight.data.uniform_(-0.1, 0.1)
+            else:
+                self.words.weight = nn.Parameter(table, requires_grad=True)
+            self.last = nn.Linear(24, 2)
+
+        def forward(self, rows):
+            return self.last(self.words((rows * 9).long().abs()).flatten(1))
+
+
+    loader, table, size = load("train", len(str(batch_size)) == 1)
+    net = Net(size, table)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, kinds in loader:
+            loss = F.cross_entropy(net(rows), kinds)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+    with torch.no_grad():
+        print("right", sum((net(rows).argmax(1) == kinds).sum().item() for rows, kinds in load("test")))
+    """,
+    same=("right",),
+)

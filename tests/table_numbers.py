@@ -5270,3 +5270,57 @@ SCRIPTS["a share of right answers, of how many rows there are that a network has
     """,
     same=("right",),
 )
+SCRIPTS["a forward that ends early in training, and a test where the validation is better"] = Script(
+    """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner, self.norm, self.last = nn.Linear(8, 16), nn.BatchNorm1d(16), nn.Linear(16, 1)
+
+        def forward(self, rows):
+            out = self.last(torch.relu(self.norm(self.inner(rows))))
+            if self.training:
+                return out
+            return out.clamp(-1, 1)
+
+
+    def judge(net, batches):
+        net.eval()
+        found, wanted = [], []
+        for rows, kinds in batches:
+            with torch.no_grad():
+                found.append(net(rows).view(-1))
+            wanted.append(kinds.float())
+        return (torch.cat(found) - torch.cat(wanted)).abs().mean().item()
+
+
+    def predict(net, batches):
+        net.eval()
+        found = []
+        for rows, kinds in batches:
+            with torch.no_grad():
+                found.append(net(rows).view(-1))
+        return torch.cat(found)
+
+
+    net = Net()
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    loader = DataLoader(TensorDataset(x[:24], y[:24]), batch_size=4, shuffle=True)
+    valid_loader = DataLoader(TensorDataset(x[24:34], y[24:34]), batch_size=4)
+    test_loader = DataLoader(TensorDataset(x[34:], y[34:]), batch_size=4)
+    best = 9.0
+    for epoch in range(3):
+        net.train()
+        for rows, kinds in loader:
+            loss = F.l1_loss(net(rows).view(-1), kinds.float())
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+        valid = judge(net, valid_loader)
+        print("valid", round(valid, 3))
+        if valid < best:
+            best = valid
+            print("test", round(predict(net, test_loader).sum().item(), 3))
+    """,
+    same=("valid", "test"),
+)

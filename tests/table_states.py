@@ -229,6 +229,41 @@ for epoch in range(2):
         state = state.detach()
 """
 
+_FIXED = """
+class Cells(nn.Module):
+    def __init__(self, samples):
+        super().__init__()
+        self.samples = samples
+        self.cells = nn.LSTM(2, 6)
+        self.last = nn.Linear(6, 2)
+
+    def forward(self, rows, alone=None):
+        if alone is None:
+            state = torch.zeros(1, self.samples, 6), torch.zeros(1, self.samples, 6)
+        else:
+            state = torch.zeros(1, alone, 6), torch.zeros(1, alone, 6)
+        steps = rows.view(-1, 4, 2)
+        _, (last, _) = self.cells(steps.permute(1, 0, 2), state)
+        return self.last(last[-1])
+
+
+batch_size = 6
+net = Cells(SIZE)
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+loader = DataLoader(TensorDataset(x, y), batch_size=batch_size, shuffle=True, drop_last=True)
+held_out = DataLoader(TensorDataset(x[:24], y[:24]), batch_size=batch_size)
+for epoch in range(2):
+    for rows, kinds in loader:
+        loss = F.cross_entropy(net(rows), kinds)
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+    with torch.no_grad():
+        losses = [F.cross_entropy(net(rows), kinds).item() for rows, kinds in held_out]
+    print("held out", round(sum(losses) / len(losses), 6))
+print("right, alone:", net(x[:1], 1).argmax().item())
+"""
+
 
 def _script(text: str, start: str) -> Script:
     return Script(_NET.replace("START", start) + text, same=("held out", "right"))
@@ -246,6 +281,12 @@ SCRIPTS: dict[str, Script] = on_three(
         "states of zeros, in training and in a test after each epoch": _script(_AFTER, "torch.zeros(self.layers, samples, self.width)"),
         "states of either of two networks, one of which is judged by other rows": Script(_EITHER, same=("judged",)),
         "states that are cut to as many samples as a batch has": Script(_CUT),
+        "states of as many samples as a network is told, which is run in a test, too": Script(
+            _FIXED.replace("SIZE", "batch_size"), same=("held out", "right")
+        ),
+        "states of as many samples as a network is told, in another place than the loader": Script(
+            _FIXED.replace("SIZE", "6"), same=("held out", "right")
+        ),
         "windows of rows of numbers, with what follows in each": Script(_WINDOWS, same=("held out",)),
     },
     rows=42,

@@ -20,6 +20,8 @@ from ddpify.records import dataclass
 
 ANY = "\0"  # in a pattern: text that is not known
 _COMMANDS = frozenset(("os.system", "subprocess.call", "subprocess.check_call", "subprocess.run"))
+_ASKING = _COMMANDS.union("os.popen subprocess.check_output subprocess.getoutput subprocess.getstatusoutput subprocess.Popen".split())
+"""What runs a command, and gives what it prints: all ranks run it where anything reads that."""
 _READ_NOTHING = DESCRIBED.union(dir(builtins))
 _MOST = 8  # patterns of one path that are kept apart
 
@@ -28,7 +30,7 @@ _MOST = 8  # patterns of one path that are kept apart
 class Touch:
     """One call on one path; `path` is the expression, `ending` what the library adds where the path lacks it.
 
-    Of a command, the expression is its text, or its last word.
+    Of a command, the expression is its text, or its last word; what it may read, one of its words.
     """
 
     kind: Kind
@@ -87,8 +89,29 @@ def touches(call: Call) -> Iterator[Touch]:
 def handed(run: Run) -> list[Touch]:
     """The texts that are given to what nobody has described, in the run's order: it may read the files that they name."""
     if handed not in run.known:
-        run.known[handed] = [touch for call in run.trace.calls if _undescribed(call) for touch in _handed(call)]
+        run.known[handed] = [touch for call in run.trace.calls for touch in _named_by(call)]
     return run.known[handed]  # type: ignore[return-value]
+
+
+def _named_by(call: Call) -> Iterator[Touch]:
+    if _asks(call):
+        yield from _asked(call)
+    elif _undescribed(call):
+        yield from _handed(call)
+
+
+def _asks(call: Call) -> bool:
+    """Whether a call runs a command on all ranks, for what it prints."""
+    return bool(call.func.paths() & _ASKING) and effects.effect(call) is None
+
+
+def _asked(call: Call) -> Iterator[Touch]:
+    """The words of a command."""
+    text = call.node.args[0] if call.node.args else next((k.value for k in call.node.keywords if k.arg == "args"), None)
+    if isinstance(text, (ast.List, ast.Tuple)):
+        yield from (Touch("handed", call, word) for word in text.elts if not isinstance(word, ast.Starred))
+    elif text is not None:
+        yield Touch("handed", call, text, is_command=True)
 
 
 def _undescribed(call: Call) -> bool:
@@ -144,18 +167,19 @@ class Paths:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self.run = facts.after
-        self._known: dict[tuple[ast.expr, tuple[ast.AST, ...], str, bool], frozenset[str]] = {}
+        self._known: dict[tuple[ast.expr, tuple[ast.AST, ...], str, bool | str], frozenset[str]] = {}
 
     def of(self, touch: Touch) -> frozenset[str]:
         """The patterns of a path that is touched."""
-        key = touch.path, touch.call.stack, touch.ending, touch.is_command
+        key = touch.path, touch.call.stack, touch.ending, touch.is_command and touch.kind
         if key not in self._known:
             self._known[key] = self._of(touch)
         return self._known[key]
 
     def _of(self, touch: Touch) -> frozenset[str]:
         texts = self._text(touch.path, touch.call.stack, 0)
-        found = {_normal(p) for text in texts for p in (_written_by(text) if touch.is_command else (text,))}
+        words = _read_by if touch.kind == "handed" else _written_by
+        found = {_normal(p) for text in texts for p in (words(text) if touch.is_command else (text,))}
         return frozenset(p if not touch.ending or p.endswith((touch.ending, ANY)) else p + touch.ending for p in found)
 
     def _text(self, node: ast.expr, stack: tuple[ast.AST, ...], depth: int) -> frozenset[str]:
@@ -171,7 +195,8 @@ class Paths:
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Div)):
             return self._joined([node.left, node.right], "/" if isinstance(node.op, ast.Div) else "", stack, depth)
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
-            return frozenset(re.sub(r"%[-+ #0-9.]*[a-zA-Z]", ANY, t) for t in self._text(node.left, stack, depth + 1))
+            given = node.right.elts if isinstance(node.right, ast.Tuple) else [node.right]
+            return self._filled(r"%[-+ #0-9.]*[a-zA-Z]", self._text(node.left, stack, depth + 1), given, stack, depth)
         if isinstance(node, (ast.BoolOp, ast.IfExp)):
             ways = node.values if isinstance(node, ast.BoolOp) else [node.body, node.orelse]
             return frozenset().union(*(self._text(way, stack, depth + 1) for way in ways))
@@ -193,8 +218,20 @@ class Paths:
         if paths & {"str", "os.path.abspath", "os.path.expanduser", "os.fspath"} and len(node.args) == 1:
             return self._text(node.args[0], stack, depth + 1)
         if isinstance(node.func, ast.Attribute) and node.func.attr == "format":
-            return frozenset(re.sub(r"\{[^{}]*\}", ANY, t) for t in self._text(node.func.value, stack, depth + 1))
+            given = [] if node.keywords else node.args
+            return self._filled(r"\{[^{}]*\}", self._text(node.func.value, stack, depth + 1), given, stack, depth)
         return frozenset((ANY,))
+
+    def _filled(self, place: str, texts: frozenset[str], given: list[ast.expr], stack: tuple[ast.AST, ...], depth: int) -> frozenset[str]:
+        """Texts with places for others, in which those stand that are given, one for each place as it is: `%s`, `{}`."""
+        values = [self._text(v, stack, depth + 1) for v in given]
+        out = set[str]()
+        for text in texts:
+            parts, places = re.split(place, text), re.findall(place, text)
+            plain = len(places) == len(values) and set(places) <= {"%s", "{}"}
+            for chosen in product(*values) if plain else [(ANY,) * len(places)]:
+                out.add("".join(part + fill for part, fill in zip(parts, (*chosen, ""), strict=True)))
+        return frozenset(out) if len(out) <= _MOST else frozenset((ANY,))
 
     def _named(self, node: ast.Name | ast.Attribute, stack: tuple[ast.AST, ...], depth: int) -> frozenset[str]:
         tree, objs = self.facts.tree_of(node), self.run.value(node).objs
@@ -234,6 +271,11 @@ class Paths:
 def _written_by(command: str) -> list[str]:
     """The files that a command may write: those it sends its output to, or else its last word."""
     return re.findall(r">\s*([^\s>&|;]+)", command) or command.split()[-1:]
+
+
+def _read_by(command: str) -> list[str]:
+    """The words of a command, of which each may be a file that it reads."""
+    return re.findall(r"[^\s<>|&;\"']+", command)
 
 
 def passed(call: ast.AST | None, names: list[str], name: str) -> ast.expr | None:

@@ -24,6 +24,7 @@ _NAMED = {  # the names of the fields that these data sets are given
     **dict.fromkeys(("SNLI", "MultiNLI"), (("premise", "hypothesis"), ("label",))),
 }
 _GIVEN = ("text_field", "label_field")
+_TRANSLATED = frozenset(("Multi30k", "IWSLT", "WMT14", "TranslationDataset"))  # `splits(exts, fields)`: of sources and of targets
 
 
 def example_batches(run: Run, trees: list[Tree]) -> Iterator[BatchSource]:
@@ -56,13 +57,13 @@ def is_iterator(value: Value) -> bool:
 def _layouts(run: Run, trees: list[Tree]) -> dict[str, Layout]:
     """How the tensors of fields lie, by their names; of any name where all lie alike. Empty where that is not seen."""
     calls = [call for call in run.trace.calls if any(_FIELD.fullmatch(path) for path in call.func.paths())]
-    of_fields = {call.node: _layout(call) for call in calls}
-    drawn = any(call.method in ("split", "stratify") and any("torchtext" in p for p in paths_of(call.receiver)) for call in run.trace.calls)
+    raw = [call for call in calls if _is_raw(call)]
+    of_fields = {call.node: _layout(call) for call in calls if call not in raw}
     sized = any("batch_size_fn" in call.keywords for call in run.trace.calls)  # batches of so many tokens, not samples
     known = {layout for layout in of_fields.values() if layout is not None}
-    if drawn or sized or not known or None in of_fields.values():
+    if sized or not known or None in of_fields.values():
         return {}
-    if len(known) == 1:
+    if len(known) == 1 and not raw:
         return {"": known.pop()}
     found: dict[str, set[Layout | None]] = {}
     for name, field in (pair for tree in trees for pair in _named(run, tree)):
@@ -82,11 +83,22 @@ def _named(run: Run, tree: Tree) -> Iterator[tuple[str, ast.expr]]:
         for place, names in enumerate(_NAMED.get(of, ())):
             given = argument(call, place, _GIVEN[place])
             yield from ((name, given) for name in names if given is not None)
+        fields = argument(call, 1, "fields") if of in _TRANSLATED else None
+        parts = fields.elts if isinstance(fields, (ast.Tuple, ast.List)) and len(fields.elts) == 2 else []
+        yield from ((name, part) for name, part in zip(("src", "trg"), parts, strict=False) if not isinstance(part, (ast.Tuple, ast.List)))
+
+
+def _is_raw(call: Call) -> bool:
+    """Whether a field gives lists of whatever its examples hold, and no tensors."""
+    given = {*call.keywords, "**"} & {"postprocessing", *(["**"] if any(k.arg is None for k in call.node.keywords) else [])}
+    return all(path.endswith(".RawField") for path in call.func.paths()) and len(call.node.args) < 2 and not given
 
 
 def _layout(call: Call) -> Layout | None:
     """How the tensors of a field lie; None where that is not seen."""
     kinds = {path.rpartition(".")[2] for path in call.func.paths()}
+    if kinds == {"NestedField"} and len(call.node.args) <= 1 and all(k.arg is not None for k in call.node.keywords):
+        return Layout(0, 3) if _flag(call, "include_lengths", False) is False else None  # samples, words and their letters
     if not kinds <= {"Field", "LabelField"} or any(k.arg is None for k in call.node.keywords) or len(call.node.args) > 1:
         return None
     first, lengths = _flag(call, "batch_first", False), _flag(call, "include_lengths", False)

@@ -34,10 +34,10 @@ def by_order(run: Interpreter, name: str, node: ast.AST, args: Sequence[Value], 
         return _from_the_largest(found, down) if name == "sort" else found
     if name in ("flip", "flipud") and args:
         return from_behind(args[0])
-    if name == "index_select" and len(args) > 2:
-        dims = {o.value for o in args[1].objs if isinstance(o, Lit)}
+    if name == "index_select" and args:
+        dim, index = (keywords.get(word, args[i] if len(args) > i else NOTHING) for i, word in ((1, "dim"), (2, "index")))
         axis = args[0].shape.axis if args[0].shape is not None else 0
-        return put_in_order(args[0], args[2]) if dims == {axis} else None
+        return put_in_order(args[0], index) if {o.value for o in dim.objs if isinstance(o, Lit)} == {axis} else None
     return None
 
 

@@ -399,7 +399,8 @@ def expanded(use: Use) -> Result:
         return NO_CLAIM
     counts = _counts(sizes)
     if shape.base is not None:
-        use.at_least(shape, len(sizes))
+        known = use.proves if sizes[0].literal == -1 else use.at_least  # a dimension that is new in front has its size given
+        known(shape, len(sizes))
         return Result(x.scale, shape.resized()) if counts in ([], [shape.axis]) else COUPLED
     if shape.ndim is None and counts == [shape.axis] and all(s.literal != -1 for s in sizes):  # new ones in front would have other sizes
         return Result(x.scale, Shape(None, len(sizes), shape.axis, shape.sure))

@@ -6,12 +6,14 @@ def examples_of_rank(iterator):
     iterator.random_shuffler.random_state = drawn[0]
     for batch in iterator:
         share = -(-batch.batch_size // world_size)
-        rows = torch.tensor([min(i, batch.batch_size - 1) for i in range(rank, share * world_size, world_size)])
+        rows = [min(i, batch.batch_size - 1) for i in range(rank, share * world_size, world_size)]
         for name, field in batch.dataset.fields.items():
-            if field is not None:
-                whole, axis = getattr(batch, name), 0 if field.batch_first or not field.sequential else 1
-                parts = list(whole) if isinstance(whole, tuple) else [whole]
-                parts = [part.index_select(0 if i else axis, rows.to(part.device)) for i, part in enumerate(parts)]
-                setattr(batch, name, tuple(parts) if isinstance(whole, tuple) else parts[0])
+            whole = getattr(batch, name, None)
+            if isinstance(whole, list):
+                setattr(batch, name, [whole[i] for i in rows])
+            elif field is not None:
+                axis, parts = 0 if field.batch_first or not field.sequential else 1, whole if isinstance(whole, tuple) else (whole,)
+                parts = tuple(p.index_select(0 if i else axis, torch.tensor(rows, device=p.device).long()) for i, p in enumerate(parts))
+                setattr(batch, name, parts if isinstance(whole, tuple) else parts[0])
         batch.batch_size = share
         yield batch

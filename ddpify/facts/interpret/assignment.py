@@ -559,7 +559,8 @@ def unpack(run: Interpreter, value: Value, targets: list[ast.expr]) -> list[Valu
     if not value.objs:
         return _of_tensor(run, value, targets, star)
     fitting = {o for o in value.objs if isinstance(o, Tup) and _fits(o, len(targets))} if star is None else set()
-    objs = [o for o in value.objs if not fitting or not isinstance(o, Tup) or o in fitting]  # others are of another case of a function
+    # others are of another case of a function: tuples of other lengths, and loaders, of which nobody names each batch
+    objs = [o for o in value.objs if not fitting or o in fitting or not (isinstance(o, Tup) or run.is_a(o, *library.LOADERS))]
     parts = (_of_object(run, o, value, len(targets), star) for o in objs)
     return [join(each) for each in zip(*parts, strict=True)]
 

@@ -9,8 +9,9 @@ from ddpify.facts.assumed import BY_RANK_ZERO, WHOLE_BATCHES
 from ddpify.facts.batch_source import ANY_FIELD, DRAW, EXAMPLE_BATCH, EXAMPLES, OTHER_FIELDS, PATHS, SLICE, BatchSource
 from ddpify.facts.interpret.literals import marked_as_sized
 from ddpify.facts.interpret.state import ELEMENT, Interpreter
-from ddpify.facts.model import NOTHING, Lit, New, Obj, Tup, Value, just, origins_of
+from ddpify.facts.model import NOTHING, Lit, New, Obj, Part, Tup, Value, join, just, origins_of
 from ddpify.facts.origins import Origin, only, without
+from ddpify.facts.tree import argument
 from ddpify.placement.shape import Shape
 from ddpify.placement.values import is_rows
 
@@ -26,7 +27,7 @@ def cut(run: Interpreter, cut: BatchSource, value: Value) -> Value:
     if cut.kind == "state":
         return marked_as_sized(value, cut.node)
     if cut.kind in EXAMPLES:
-        return _examples(run, cut)
+        return _examples(run, cut, value)
     inner = run.element(value)
     inside = any(run.is_module(o) for f in run.frames for o in f.owners)
     if inside or value.batches() or inner.batches() or value.of_kind("parameters"):
@@ -54,11 +55,12 @@ def _drawn(value: Value) -> Shape | None:
     return Shape(None, shape.dims, sure=False) if shape is not None and shape.ndim else None
 
 
-def _examples(run: Interpreter, cut: BatchSource) -> Value:
+def _examples(run: Interpreter, cut: BatchSource, iterator: Value) -> Value:
     """The batches of an iterator of torchtext: each has the tensors of its fields as attributes."""
     made, batch = run.objects.new(SLICE, cut.node, run.stack), run.objects.new(EXAMPLE_BATCH, cut.node, run.stack)
     if cut.kind == "own_examples":
         run.sharded_by_script.add(made)
+    run.memory[made, "batch_size"] = _size_of_examples(run, iterator)
     origins = frozenset((Origin("batch", made),))
     for name, layout in cut.layouts:
         rows = Value(frozenset(), origins, "sample", Shape(None, layout.dims, layout.axis))
@@ -69,6 +71,20 @@ def _examples(run: Interpreter, cut: BatchSource) -> Value:
     batches = run.objects.new("list", cut.node, run.stack)
     run.memory[batches, ELEMENT] = just(batch)
     return just(batches)
+
+
+def _size_of_examples(run: Interpreter, iterator: Value) -> Value:
+    """How many examples a batch of an iterator has: the first of several sizes is that of the training."""
+    sizes = list[Value]()
+    for obj in iterator.objs:
+        while isinstance(obj, Part):
+            obj = obj.of
+        given = argument(obj.node, 1, "batch_size", "batch_sizes") if isinstance(obj, New) and isinstance(obj.node, ast.Call) else None
+        size = NOTHING if given is None else run.trace.values.get(given, NOTHING)
+        sizes += [just(o) if not isinstance(o, Tup) else o.items[0] if o.items else NOTHING for o in size.objs]
+        sizes.append(Value(frozenset(), size.origins))
+    size = join(sizes)
+    return Value(size.objs, size.origins)
 
 
 def rows_of_rank(run: Interpreter, args: list[Value], result: Value) -> Value:

@@ -6,11 +6,12 @@ import ast
 from collections.abc import Sequence
 
 from ddpify.facts import prefixes, tensors
+from ddpify.facts.batch_source import EXAMPLE_BATCH
 from ddpify.facts.library.containers import SIZE
 from ddpify.facts.library.flow import agreed, without_graph
 from ddpify.facts.library.paths import COLLECTIONS, DICTS, PARTS
 from ddpify.facts.library.row import Use
-from ddpify.facts.model import NOTHING, Lit, Loop, New, Obj, Part, Tup, Value, just, origins_of
+from ddpify.facts.model import NOTHING, Lit, Loop, New, Obj, Part, Tup, Value, join, just, origins_of
 from ddpify.facts.origins import Origin, only, without
 from ddpify.facts.tree import last_name, walk
 from ddpify.placement.shape import EXTREMES, ROWS, Scale
@@ -107,6 +108,8 @@ def length(use: Use) -> Value:
     """`len(values)`; None, which has no length, is none of them."""
     value = use.args[0] if use.args else NOTHING
     objs = frozenset(o for o in value.objs if not (isinstance(o, Lit) and o.value is None))
+    if objs and all(isinstance(o, New) and o.path == EXAMPLE_BATCH for o in objs):
+        return join([use.run.memory.get((o, "batch_size"), NOTHING) for o in objs])
     value = Value(objs, without(value.origins, "output", "sometimes"), value.scale, value.shape)
     if PARTS in value.kinds():
         return Value(frozenset(), frozenset((Origin("agreed"),)))

@@ -63,6 +63,7 @@ ORDERING: dict[str, dict[str, tuple[str, ...]]] = {  # methods that draw an orde
         "": ("numpy", "random", "torch"),
     },
     "train_test_split": {"datasets": ("numpy",)},
+    "split": {"torchtext": ("random",)},
     "sample": {"pandas": ("numpy",)},
 }
 SHUFFLES = frozenset(("random.shuffle", "numpy.random.shuffle"))

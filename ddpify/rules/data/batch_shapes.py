@@ -14,13 +14,14 @@ from ddpify.facts.manual_batches import parts_of, size_arguments
 from ddpify.facts.model import Call, Class, Func, New, Value, join
 from ddpify.facts.runs import Run
 from ddpify.facts.stepped import owners
-from ddpify.facts.tree import is_number, structure, walk
+from ddpify.facts.tree import is_number, own_nodes, structure, walk
 from ddpify.placement.shape import ROWS
 from ddpify.rules.base import Change, Finding, Safety
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data.sizes import CODE, SHAPES, Sizes, divide, divide_inside, in_training, shaping, sizes_of
 
 _OTHER_NUMBERS = frozenset(("eye", "linspace", "logspace", "tile", "repeat_interleave"))  # of classes, steps or copies, as likely
+_RECURRENCES = frozenset(("torch.nn.RNN", "torch.nn.LSTM", "torch.nn.GRU"))
 _ALONG = frozenset(("cumsum", "cumprod", "logcumsumexp"))
 _DIFFERENT_ROWS = frozenset(("linspace", "logspace", "repeat", "tile"))
 _SIZE_AT = {  # where the sizes stand of what a function makes
@@ -34,6 +35,7 @@ _AS_MANY = "this list is made with the batch size: it must have an entry for eac
 _ONE_RANKS = "this shape is made with the batch size: on a rank, it must have the size of that rank's part of the batch"
 _WRITTEN_OUT = "this number repeats the batch size, and every rank has only its part of a batch: shapes would not fit"
 _PERHAPS_AS_LONG = "what is made with the batch size here may be as long as a batch, and every rank has only its part of one"
+_AS_GIVEN = "this shape has a row for each sample of what is passed here: on a rank, those of its part of the batch in training"
 _TRAINED = "this is trained, and has a row for each place of a batch: every rank has only its part of one, and meets other samples there"
 _OTHERS_ROWS = "this may have the rows of another loader's whole batch by then, and every rank has only its part of a batch to put there"
 FROM_BATCH = "take it from the batch: x.size(0)"
@@ -125,8 +127,11 @@ def _shape(context: Context, call: Call, part: ast.expr, sizes: Sizes) -> Iterat
         yield from _read_as_shape(context, call.node, part, sizes)
     elif sizes.derived(value):
         yield from divide_inside(context, part, sizes, _ONE_RANKS, "this shape is computed from the batch size")
-    elif _counts_rows(call) and part in parts_of(call.node.args[:1]) and sizes.equal(value) and not _is_parameter(context, call.node):
-        yield context.manual(CODE, part, _WRITTEN_OUT, FROM_BATCH)
+    elif sizes.equal(value) and not _is_parameter(context, call.node):
+        if _is_of_states(context, call.node, part):
+            yield _as_many_as_given(context, part) or context.manual(CODE, part, _WRITTEN_OUT, FROM_BATCH)
+        elif _counts_rows(call) and part in parts_of(call.node.args[:1]):
+            yield context.manual(CODE, part, _WRITTEN_OUT, FROM_BATCH)
 
 
 def _read_as_shape(context: Context, node: ast.Call, part: ast.expr, sizes: Sizes) -> Iterator[Change | Finding]:
@@ -139,7 +144,7 @@ def _read_as_shape(context: Context, node: ast.Call, part: ast.expr, sizes: Size
             yield from divide(context, part, _ONE_RANKS)
     for at in handed:
         if at is None:
-            yield context.manual(
+            yield _as_many_as_given(context, part) or context.manual(
                 CODE,
                 part,
                 "this shape must be that of one rank's part of the batch in training, and that of a full batch elsewhere",
@@ -147,6 +152,42 @@ def _read_as_shape(context: Context, node: ast.Call, part: ast.expr, sizes: Size
             )
         else:
             yield from divide(context, at, _ONE_RANKS)
+
+
+def _as_many_as_given(context: Context, part: ast.expr) -> Change | None:
+    """The change of a batch size in a forward that is given rows: there are as many as the rows have, in training and elsewhere."""
+    tree = context.facts.tree_of(part)
+    function = tree.function(part)
+    if not isinstance(function, ast.FunctionDef) or function not in context.forwards or not context.facts.is_edited(part):
+        return None
+    names, run = [n for n in own_nodes(function) if isinstance(n, ast.Name)], context.facts.after
+    repeated = {n for up in tree.ancestors(part) if isinstance(up, (ast.For, ast.While)) for n in walk(up)}
+    written = {n.id for n in names if isinstance(n.ctx, ast.Store) and (n in repeated or not tree.before(part, n))}
+    parameters = {a.arg for a in function.args.args} - written
+    for node in (n for n in names if isinstance(n.ctx, ast.Load) and n.id in parameters):
+        axis = _rows_along(run.value(node))
+        if axis is not None and run.definitions.reaching(node).definitions == [function]:
+            edit = Replace(part, f"{node.id}.size({axis})", (part,))
+            return Change(CODE, _AS_GIVEN, tree.shown, part, (edit,))
+    return None
+
+
+def _rows_along(value: Value) -> int | None:
+    """The dimension of the samples in the rows of a batch, where it is known."""
+    shape = value.shape
+    if value.scale != "sample" or not value.batches() or value.objs or shape is None:
+        return None
+    return shape.axis if shape.sure and not shape.packed and not shape.several else None
+
+
+def _is_of_states(context: Context, made: ast.Call, part: ast.expr) -> bool:
+    """Whether a number is how many samples the first state of a recurrence has, which must be as many as the rows it is run on."""
+    sizes = parts_of(size_arguments(made))
+    if len(sizes) != 3 or sizes[1] is not part:
+        return False
+    recurrences = (c for c in context.facts.after.trace.calls if not c.func.kinds().isdisjoint(_RECURRENCES))
+    states = (v for c in recurrences for v in with_entries([*c.args[1:2], *(c.keywords[k] for k in c.keywords if k == "hx")]))
+    return any(made in v.of_kind("sized") for v in states)
 
 
 def _handed_by_training(context: Context, node: ast.Call, sizes: Sizes) -> list[ast.expr | None] | None:

@@ -56,8 +56,8 @@ def _through_time(context: Context, trained: set[New]) -> tuple[str, str] | None
 
 
 def _samples_second(value: Value) -> bool:
-    """Whether the rows that are cut have come to lie along the second dimension of a tensor."""
-    return value.shape is not None and value.shape.axis == 1
+    """Whether the rows that are cut have come to lie along the second dimension of a tensor, or are packed sequences."""
+    return value.shape is not None and (value.shape.axis == 1 or value.shape.packed)
 
 
 def _other_draws(context: Context, trained: list[New]) -> tuple[str, str] | None:

@@ -108,7 +108,7 @@ def asks_all_ranks(context: Context, loop: ast.For) -> bool:
     if any(other.result.batches() & feeding for c in under for other in run.calls(c.node) if c.node not in inside(loop)):
         return True
     decided = {d.node for d in run.trace.decisions if any(each.node is loop for each in d.loops)} - inside(loop)
-    others = (d for d in run.trace.decisions if d.node in decided and not any(each.node is loop for each in d.loops))
+    others = (d for d in run.trace.decisions if d.node in decided and all(e.element.batches() <= feeding for e in d.loops))
     return any(isinstance(d.node, (ast.If, ast.While)) and needs_one_answer(context, d.node, d, d.test) for d in others)
 
 

@@ -24,7 +24,7 @@ from ddpify.facts.tree import inside, names_in, walk
 from ddpify.records import dataclass
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof, Safety
 from ddpify.rules.context import Context, argument
-from ddpify.rules.data import repeated_rows, short_batches
+from ddpify.rules.data import filled_sequences, repeated_rows, short_batches
 from ddpify.rules.data.batch_windows import RECIPE, SIDE_BY_SIDE, as_long, calls_sized_by_batch, other_than_samples
 
 CODE = "DDP307"
@@ -143,6 +143,8 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
     if problem is None:
         rows = [n for n in as_long(context, trained) if isinstance(n, (ast.ListComp, ast.GeneratorExp))]
         yield from (change for node in rows if (change := repeated_rows.divided(context, node, CODE)).edits)
+    if problem is None:
+        yield from filled_sequences.filled_up(context, trained, CODE)
     if problem is None and any(o.path == batch_source.SLICE for o in trained):
         yield from _state_sizes(context, trained)
 

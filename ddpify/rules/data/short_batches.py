@@ -34,8 +34,8 @@ def _skipped(context: Context, tree: Tree, node: ast.AST) -> Iterator[tuple[froz
     if not isinstance(node, ast.Compare) or len(node.ops) != 1:
         return
     for length, size, less in ((node.left, node.comparators[0], _LESS), (node.comparators[0], node.left, _MORE)):
-        short = isinstance(node.ops[0], (ast.NotEq, *less))
-        if value(length).scale == "count" and (short or isinstance(node.ops[0], ast.Eq)) and _decides(context, tree, node, short):
+        short = isinstance(node.ops[0], (ast.NotEq, ast.IsNot, *less))
+        if value(length).scale == "count" and (short or isinstance(node.ops[0], (ast.Eq, ast.Is))) and _decides(context, tree, node, short):
             yield value(length).batches(), value(size).objs
 
 

@@ -53,7 +53,7 @@ def is_needed(context: Context, touch: Touch) -> bool:
     """Whether a path that is touched must be the same on all ranks."""
     tree = context.tree
     entry = [n for n in (*touch.call.stack, touch.call.node) if n in tree.parent]
-    if touch.kind not in ("read", "list", "make") or not entry:
+    if touch.kind not in ("read", "list", "make", "handed") or not entry:
         return False
     if guards_of(context).guarded_call(touch.call.node, touch.call.stack):
         return False

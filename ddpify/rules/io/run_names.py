@@ -92,7 +92,7 @@ class Names:
 
 def common_names(context: Context) -> Names:
     """Which names must be rank 0's."""
-    touched, prepared = disk.touched(context.facts.after), preparation(context)
+    touched, prepared = [*disk.touched(context.facts.after), *_named_to_others(context)], preparation(context)
     out = Names(loops=_found_free(context, touched))
     for path in momentary_paths(context, touched):
         for source in sources(context, path):
@@ -111,6 +111,14 @@ def common_names(context: Context) -> Names:
             kept.append(default)
     _add_named_after_devices(context, touched, out)
     return out
+
+
+def _named_to_others(context: Context) -> list[Touch]:
+    """Momentary paths of files which the script writes, that are handed to another program or to what nobody has described."""
+    run, paths = context.facts.after, disk.Paths(context.facts)
+    handed = [t for t in disk.handed(run) if momentary(run, run.value(t.path))]
+    written = [t for t in disk.touched(run) if t.kind == "write"] if handed else []
+    return [t for t in handed if any(disk.names(paths.of(t), paths.of(file)) for file in written)]
 
 
 def held_names(context: Context, path: ast.expr) -> dict[str, ast.stmt] | None:

@@ -41,6 +41,7 @@ from ddpify.rules.base import (
     Safety,
 )
 from ddpify.rules.context import Context
+from ddpify.rules.data import filled_sequences
 from ddpify.rules.loop import (
     batch_parts,
     coupled_forwards,
@@ -308,7 +309,8 @@ def _mean(context: Context, node: ast.Call, loss: Value, obligations: tuple[Obli
 
 def _own_lengths(context: Context, node: ast.Call, loss: Value) -> Iterator[Finding]:
     """Models that see padding, of which each rank has as much as its own samples need."""
-    filled = coupled_losses.pads(context, loss) or any(map(coupled_losses.fills_up_rows, context.facts.after.trace.calls))
+    by_own_length = (c for c in context.facts.after.trace.calls if not filled_sequences.are_as_long(context, c.result.batches()))
+    filled = coupled_losses.pads(context, loss) or any(map(coupled_losses.fills_up_rows, by_own_length))
     filled = filled or any(padding.cuts_by_hand(context, loss))
     if filled and any(_may_see_padding(context, o) for o, _ in loss.of_kind("forward")):
         why = "each rank pads or cuts its batches to the longest of its own samples: what a model makes of padding, without a mask, differs"

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from ddpify.edits import InsertAfter, Replace
 from ddpify.facts import batch_source, manual_batches
 from ddpify.facts.effects import effect, effects, fills_file
+from ddpify.facts.example_batches import is_iterator
 from ddpify.facts.library import COLLECTIONS
 from ddpify.facts.model import Call, Func, Lit, New, Obj, Tup, Value
 from ddpify.facts.tree import inside, is_generator, last_name, same, value_of_line, walk
@@ -393,7 +394,8 @@ def _counts_rows(context: Context, node: ast.expr) -> bool:
     if value.batches() or value.scale is not None or value.of_kind("world"):
         return False
     if manual_batches.measures(node):
-        return not any(isinstance(n, ast.BinOp) for n in walk(node))
+        measured = [argument for n in walk(node) if isinstance(n, ast.Call) for argument in n.args]
+        return not any(isinstance(n, ast.BinOp) for n in walk(node)) and not any(is_iterator(run.value(n)) for n in measured)
     if isinstance(node, (ast.Name, ast.Attribute)):
         assignments = [context.tree.parent.get(d) for d in run.definitions.reaching(node).definitions]
         values = [up.value for up in assignments if isinstance(up, ast.Assign)]

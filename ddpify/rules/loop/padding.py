@@ -102,10 +102,14 @@ def _measures(value: Value) -> bool:
 
 
 def _padded_by_hand(context: Context, loss: Value) -> bool:
-    """Whether batches that the script cuts or draws itself are passed to something that pads, by its name, or sequences of any to torch."""
+    """Whether batches that the script cuts or draws itself are passed to something that pads, by its name, or sequences of any to torch.
+
+    Those of an iterator of examples have been padded before they are shared out.
+    """
     by_hand = {o for o in loss.of_kind("batch") if isinstance(o, New) and o.path in batch_source.PATHS}
+    padded = {o for o in by_hand if context.facts.batch_sources[o.node].kind in batch_source.EXAMPLES}
     return any(
-        ("pad" in c.method.lower() and any(a.batches() & by_hand for a in c.args))
+        ("pad" in c.method.lower() and any(a.batches() & (by_hand - padded) for a in c.args))
         or ("torch.nn.utils.rnn.pad_sequence" in c.func.paths() and bool(c.result.batches() & loss.of_kind("batch")))
         for c in context.facts.after.trace.calls
     )

@@ -235,7 +235,8 @@ def _drawn_from(call: Call) -> Iterator[str]:
 
 def _is_unseeded(context: Context, call: Call, root: str) -> bool:
     """Whether all ranks draw by themselves from a generator that nothing seeds."""
-    if seeded(context, SEEDS[root], call) or any(k in call.keywords for k in library.GENERATORS):
+    given = [call.keywords[k] for k in library.GENERATORS if k in call.keywords]
+    if seeded(context, SEEDS[root], call) or any(not seed.of_kind("drawn") for seed in given):
         return False
     if (inside_module(context, call) and not in_a_buffer(context, call)) or _is_sent(context, call):
         return False

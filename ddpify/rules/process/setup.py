@@ -164,8 +164,11 @@ def _pieces(context: Context, needs: set[str]) -> dict[str, str]:
         pieces["drawn_by_rank_zero"] = _states(pieces["drawn_by_rank_zero"], needs)
     if "sharded" in needs:
         pieces["sharded"] = _options(pieces["sharded"], needs)
-    if "rows_of_rank:whole" in needs:
-        pieces["rows_of_rank"] = _template("rows_of_rank_alone", context.names)  # no row is repeated, which could make a short batch whole
+    if "rows_of_rank:whole" in needs:  # no row is repeated, which could make a short batch whole
+        if "rows_of_rank" in pieces:
+            pieces["rows_of_rank"] = _template("rows_of_rank_alone", context.names)
+        if "examples_of_rank" in pieces:
+            pieces["examples_of_rank"] = re.sub(r"-\(-(batch.batch_size // \w+)\)", r"\1", pieces["examples_of_rank"])
     elif "rows_of_rank" in needs and "rows_of_rank:dict" not in needs:
         before, of_dict, after = pieces["rows_of_rank"].partition('    if hasattr(rows, "items")')
         pieces["rows_of_rank"] = before + after.partition("rows.items()}\n")[2] if of_dict else before
