@@ -2174,3 +2174,79 @@ SCRIPTS["captions, the steps first, times another loss of a rank's own"] = Scrip
 SCRIPTS["captions behind rows, some of which a sample may have several of"] = Script(
     _CAPTIONED.format(rows="rows = [sample[0].view(-1, 8) for sample in samples]", gradient=""), told=("DDP402",)
 )
+_GATED = """
+    class Mixed(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.line = nn.Linear(8, 2)
+            self.bent = nn.Sequential(nn.Linear(8, 5), nn.Tanh(), nn.Linear(5, 2))
+            self.gates = nn.Parameter(torch.zeros(2))
+
+        def forward(self, rows):
+            share = torch.softmax(self.gates, 0)
+            return share[0] * self.line(rows) + share[1] * self.bent(rows)
+
+    loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+    held_out = DataLoader(TensorDataset(x[6:42], y[6:42]), batch_size=6{order})
+    model = Mixed()
+    optimizer = torch.optim.SGD([p for name, p in model.named_parameters() if name != "gates"], lr=0.1)
+    of_gates = torch.optim.SGD([model.gates], lr=0.1)
+    for epoch in range(2):
+        {batches}:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), labels).backward()
+            optimizer.step()
+            {step}
+        print("gates", model.gates)
+"""
+_BESIDE = "for (rows, labels), (others, answers) in zip(loader, held_out)"
+_SET = """grads = torch.autograd.grad(F.cross_entropy({0}(others), answers), [{0}.gates])
+            for p, g in zip([model.gates], grads):
+                p.grad = g
+            of_gates.step()"""
+_SHRUNK = """with torch.no_grad():
+                loss = F.cross_entropy(model(others), answers)
+                for p in model.parameters():
+                    p.mul_(1 - 0.01 * loss)"""
+_OF_COPY = "import copy\n            of_copy = copy.deepcopy(model)\n            " + _SET.format("of_copy")
+_SHUFFLED = ", shuffle=True"
+SCRIPTS |= on_three(
+    {
+        "gates moved by batches of their own, beside those of the weights": Script(
+            _GATED.format(order=_SHUFFLED, batches=_BESIDE, step=_SET.format("model")), same=("gates",)
+        ),
+        "gates moved by batches of their own, in their order, beside those of the weights": Script(
+            _GATED.format(order="", batches=_BESIDE, step=_SET.format("model")), same=("gates",)
+        ),
+        "gates moved by batches of their own, one fetched for each of the weights'": Script(
+            _GATED.format(
+                order=_SHUFFLED,
+                batches="feed = iter(held_out)\n        for rows, labels in loader",
+                step="others, answers = next(feed)\n            " + _SET.format("model"),
+            ),
+            same=("gates",),
+        ),
+        "gates moved by batches of their own, after those of the weights": Script(
+            _GATED.format(
+                order=_SHUFFLED,
+                batches="for rows, labels in loader",
+                step="of_gates.zero_grad()\n        for others, answers in held_out:\n            " + _SET.format("model"),
+            ),
+            same=("gates",),
+        ),
+        "gates moved by batches that a sampler draws for them, beside those of the weights": Script(
+            _GATED.format(order=", sampler=torch.utils.data.SubsetRandomSampler(range(36))", batches=_BESIDE, step=_SET.format("model")),
+            same=("gates",),
+        ),
+        "weights that shrink by the loss of batches that train nothing else": Script(
+            _GATED.format(order=_SHUFFLED, batches=_BESIDE, step=_SHRUNK), same=("gates",)
+        ),
+        "gates moved by batches of their own, in their order, through a copy": Script(
+            _GATED.format(order="", batches=_BESIDE, step=_OF_COPY), same=("gates",)
+        ),
+    },
+    rows=42,
+)
+SCRIPTS["gates moved by batches of their own, through a copy"] = Script(
+    _GATED.format(order=_SHUFFLED, batches=_BESIDE, step=_OF_COPY), told=("DDP207",)
+)
