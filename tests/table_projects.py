@@ -1656,3 +1656,26 @@ def fit(net, feed, sgd):
     },
     same=("total",),
 )
+SCRIPTS["the size of a network in DataParallel, by the names that another module asks for"] = Script(
+    """
+    from sizes import size_of
+
+    model = nn.DataParallel(nn.Sequential(nn.Linear(8, 5), nn.Tanh(), nn.Linear(5, 2)))
+    size = size_of(model)
+    print("size", size)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+    for epoch in range(2):
+        for rows, kinds in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), kinds).backward()
+            optimizer.step()
+    """,
+    files={
+        "sizes.py": """\
+def size_of(net):
+    return sum(w.numel() for name, w in net.named_parameters() if not name.startswith("2."))
+"""
+    },
+    same=("size",),
+)
