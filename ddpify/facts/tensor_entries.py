@@ -74,7 +74,9 @@ def _is_from_behind(run: Interpreter, part: ast.Slice) -> bool:
 
 
 def _is_drawn(base: Value, index: Value) -> bool:
-    """Whether an index is drawn by chance itself, and not computed from rows that were."""
+    """Whether an index is drawn by chance itself, and not computed from rows that were; what a draw passes a test by is a mask."""
+    if index.scale == "chosen" or index.of_kind("compared"):
+        return False
     draws = index.of_kind("drawn")
     return bool(index.of_kind("random")) and not (draws and draws <= base.of_kind("drawn"))
 
