@@ -2250,3 +2250,70 @@ SCRIPTS |= on_three(
 SCRIPTS["gates moved by batches of their own, through a copy"] = Script(
     _GATED.format(order=_SHUFFLED, batches=_BESIDE, step=_OF_COPY), told=("DDP207",)
 )
+
+_ATTACKED = """
+    def attack(net, rows, kinds, size, norm, restarts=1, early=False):
+        largest, best = torch.zeros(len(kinds)), torch.zeros_like(rows)
+        for _ in range(restarts):
+            shift = torch.zeros_like(rows)
+            if norm == "largest":
+                shift.uniform_(-size * 0, size * 0)
+            else:
+                shift.normal_(0.3, 0.0)
+                flat = shift.view(shift.size(0), -1).norm(p=2, dim=1).view(-1, 1)
+                shift *= torch.zeros_like(flat).uniform_(0.5, 0.5) / flat * size
+            shift.requires_grad = True
+            for _ in range(3):
+                out = net(rows + shift)
+                if early:
+                    index = torch.where(out.max(1)[1] == kinds)[0]
+                else:
+                    index = slice(None, None, None)
+                if not isinstance(index, slice) and len(index) == 0:
+                    break
+                F.cross_entropy(out, kinds).backward()
+                slope = shift.grad.detach()
+                d = shift[index, :]
+                g = slope[index, :]
+                if norm == "largest":
+                    d = torch.clamp(d + 0.05 * torch.sign(g), min=-size, max=size)
+                else:
+                    length = torch.norm(g.view(g.shape[0], -1), dim=1).view(-1, 1)
+                    d = (d + g / (length + 1e-10) * 0.05).view(d.size(0), -1).renorm(p=2, dim=0, maxnorm=size).view_as(d)
+                shift.data[index, :] = torch.max(torch.min(d, 1 - rows[index, :]), -1 - rows[index, :])
+                shift.grad.zero_()
+            losses = F.cross_entropy(net(rows + shift), kinds, reduction="none")
+            best[losses >= largest] = shift.detach()[losses >= largest]
+            largest = torch.max(largest, losses)
+        return best
+
+    loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+    tested = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=12)
+    net = nn.Sequential(nn.Linear(8, 5), nn.Tanh(), nn.Linear(5, 2))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.2)
+    for epoch in range(2):
+        net.train()
+        for rows, kinds in loader:
+            shift = attack(net, rows, kinds, 0.2, {norm}).detach()
+            optimizer.zero_grad()
+            F.cross_entropy(net(rows + shift), kinds).backward()
+            optimizer.step()
+        net.eval()
+        right = 0
+        for rows, kinds in tested:
+            shift = attack(net, rows, kinds, 0.2, {norm}, restarts=2{early}).detach()
+            right += (net(rows + shift).argmax(1) == kinds).sum().item()
+        print("right", right)
+"""
+SCRIPTS |= on_three(
+    {
+        "samples attacked in training and in the test, in a ball of one length": Script(
+            _ATTACKED.format(norm='"length"', early=""), same=("right",)
+        ),
+        "samples attacked in training and in the test, in a cube": Script(_ATTACKED.format(norm='"largest"', early=""), same=("right",)),
+        "samples attacked in training, and in the test as long as they are told right": Script(
+            _ATTACKED.format(norm='os.environ.get("NORM", "length")', early=', early="FAST" in os.environ'), same=("right",)
+        ),
+    },
+    rows=42,
+)

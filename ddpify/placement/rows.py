@@ -118,6 +118,7 @@ NAMES: dict[str, Rule] = {
     **dict.fromkeys(("std", "var"), partial(reduction, None, keep_at=3)),
     **dict.fromkeys(("std_mean", "var_mean"), partial(reduction, None, keep_at=3, several=True)),
     "norm": transfer.norm,
+    "renorm": transfer.renormed,
     **dict.fromkeys(("vector_norm", "quantile", "nanquantile"), partial(reduction, None, dim_at=2, keep_at=3)),
     "kthvalue": partial(reduction, None, default=-1, dim_at=2, keep_at=3, several=True),
     "bincount": transfer.counted_up,
