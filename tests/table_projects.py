@@ -1679,3 +1679,41 @@ def size_of(net):
     },
     same=("size",),
 )
+_NOT_RUN = """
+    from rows import rows_of
+
+    def fit(net, feed, sgd):
+        for rows, kinds in feed:
+            sgd.zero_grad()
+            F.cross_entropy(net(rows), kinds).backward()
+            sgd.step()
+
+    def train(net, feed, sgd):
+        for rows, kinds in feed:
+            sgd.zero_grad()
+            F.mse_loss(net(rows)[:, 0], kinds.float()).backward()
+            sgd.step()
+
+    def eval(net, feed):
+        with torch.no_grad():
+            return sum((net(rows).argmax(1) == kinds).sum().item() for rows, kinds in feed)
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    data = rows_of(x[:36], y[:36], train=True)
+    loader = DataLoader(data, batch_size=6, shuffle=True)
+    for epoch in range(2):
+        model.train()
+        fit(model, loader, optimizer)
+        print("right", {evaluated})
+"""
+_ROWS = """\
+from torch.utils.data import TensorDataset
+
+
+def rows_of(rows, kinds, train):
+    return TensorDataset(rows, kinds) if train else None
+"""
+SCRIPTS["a training that nothing runs, beside an evaluation of the script's own that is called like Python's"] = Script(
+    _NOT_RUN.format(evaluated="eval(model, DataLoader(data, batch_size=12))"), files={"rows.py": _ROWS}, same=("right",)
+)
