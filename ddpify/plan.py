@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Literal
 
 from ddpify.choices import identified
-from ddpify.facts import averaged, collect, initialize, library, wrap_places
+from ddpify.facts import averaged, collect, initialize, library, wrap_places, written_batches
 from ddpify.facts.assumed import AS_WRITTEN, AssumedEdits
 from ddpify.facts.collect import Facts
 from ddpify.facts.tree import value_of_line
@@ -205,6 +205,7 @@ def _rank(finding: Finding) -> tuple[int, str, int, int, str, str]:
 
 def _context(project: Project, options: Options, edited: tuple[str, ...] | None = None, base: AssumedEdits = AS_WRITTEN) -> Context:
     facts = collect.collect(project, base)
+    written_batches.feed(facts)
     facts.edited = facts.edited if edited is None else edited
     amp = initialize.place(facts) if options.level else None
     facts.wrap_after = amp.event if isinstance(amp, initialize.Site) else None

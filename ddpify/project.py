@@ -102,7 +102,7 @@ class Project:
         """The local module `name`, parsed; None where it is not local or cannot be parsed (then `broken` says why)."""
         if name in self.files:
             return self.files[name]
-        if name in self._missing:
+        if name in self._missing or self._is_inside_module(name):
             return None
         for path in self._candidates(name):
             file = self.parsed.get((path, name))
@@ -120,6 +120,12 @@ class Project:
             return self.module(name)
         self._missing.add(name)
         return None
+
+    def _is_inside_module(self, name: str) -> bool:
+        """Whether a name is that of something in a module that is no package: with `net.py`, there is no module `net.net`."""
+        up = name.rpartition(".")[0]
+        holder = self.module(up) if up else None
+        return holder is not None and not holder.is_package
 
     def _look_around(self, name: str) -> bool:
         """Whether a folder around the script holds a module that is found nowhere else: it is run with that folder on Python's path."""

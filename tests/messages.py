@@ -1905,6 +1905,7 @@ FROM_TABLES = (
     "a running total in a file while it grows",
     "a score by sklearn of each batch that is no average, kept in a list",
     "the best model and its optimizer read back where an epoch was no better",
+    "the size of a network in DataParallel, by the names that another module asks for",
     "a seed by a library",
     "a shadow's checkpoint with the prefix of DataParallel",
     "a size of one by default, another by the arguments",

@@ -2173,3 +2173,146 @@ SCRIPTS["captions, the steps first, times another loss of a rank's own"] = Scrip
 SCRIPTS["captions behind rows, some of which a sample may have several of"] = Script(
     _CAPTIONED.format(rows="rows = [sample[0].view(-1, 8) for sample in samples]", gradient=""), told=("DDP402",)
 )
+_GATED = """
+    class Mixed(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.line = nn.Linear(8, 2)
+            self.bent = nn.Sequential(nn.Linear(8, 5), nn.Tanh(), nn.Linear(5, 2))
+            self.gates = nn.Parameter(torch.zeros(2))
+
+        def forward(self, rows):
+            share = torch.softmax(self.gates, 0)
+            return share[0] * self.line(rows) + share[1] * self.bent(rows)
+
+    loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+    held_out = DataLoader(TensorDataset(x[6:42], y[6:42]), batch_size=6{order})
+    model = Mixed()
+    optimizer = torch.optim.SGD([p for name, p in model.named_parameters() if name != "gates"], lr=0.1)
+    of_gates = torch.optim.SGD([model.gates], lr=0.1)
+    for epoch in range(2):
+        {batches}:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), labels).backward()
+            optimizer.step()
+            {step}
+        print("gates", model.gates)
+"""
+_BESIDE = "for (rows, labels), (others, answers) in zip(loader, held_out)"
+_SET = """grads = torch.autograd.grad(F.cross_entropy({0}(others), answers), [{0}.gates])
+            for p, g in zip([model.gates], grads):
+                p.grad = g
+            of_gates.step()"""
+_SHRUNK = """with torch.no_grad():
+                loss = F.cross_entropy(model(others), answers)
+                for p in model.parameters():
+                    p.mul_(1 - 0.01 * loss)"""
+_OF_COPY = "import copy\n            of_copy = copy.deepcopy(model)\n            " + _SET.format("of_copy")
+_SHUFFLED = ", shuffle=True"
+SCRIPTS |= on_three(
+    {
+        "gates moved by batches of their own, beside those of the weights": Script(
+            _GATED.format(order=_SHUFFLED, batches=_BESIDE, step=_SET.format("model")), same=("gates",)
+        ),
+        "gates moved by batches of their own, in their order, beside those of the weights": Script(
+            _GATED.format(order="", batches=_BESIDE, step=_SET.format("model")), same=("gates",)
+        ),
+        "gates moved by batches of their own, one fetched for each of the weights'": Script(
+            _GATED.format(
+                order=_SHUFFLED,
+                batches="feed = iter(held_out)\n        for rows, labels in loader",
+                step="others, answers = next(feed)\n            " + _SET.format("model"),
+            ),
+            same=("gates",),
+        ),
+        "gates moved by batches of their own, after those of the weights": Script(
+            _GATED.format(
+                order=_SHUFFLED,
+                batches="for rows, labels in loader",
+                step="of_gates.zero_grad()\n        for others, answers in held_out:\n            " + _SET.format("model"),
+            ),
+            same=("gates",),
+        ),
+        "gates moved by batches that a sampler draws for them, beside those of the weights": Script(
+            _GATED.format(order=", sampler=torch.utils.data.SubsetRandomSampler(range(36))", batches=_BESIDE, step=_SET.format("model")),
+            same=("gates",),
+        ),
+        "weights that shrink by the loss of batches that train nothing else": Script(
+            _GATED.format(order=_SHUFFLED, batches=_BESIDE, step=_SHRUNK), same=("gates",)
+        ),
+        "gates moved by batches of their own, in their order, through a copy": Script(
+            _GATED.format(order="", batches=_BESIDE, step=_OF_COPY), same=("gates",)
+        ),
+    },
+    rows=42,
+)
+SCRIPTS["gates moved by batches of their own, through a copy"] = Script(
+    _GATED.format(order=_SHUFFLED, batches=_BESIDE, step=_OF_COPY), told=("DDP207",)
+)
+
+_ATTACKED = """
+    def attack(net, rows, kinds, size, norm, restarts=1, early=False):
+        largest, best = torch.zeros(len(kinds)), torch.zeros_like(rows)
+        for _ in range(restarts):
+            shift = torch.zeros_like(rows)
+            if norm == "largest":
+                shift.uniform_(-size * 0, size * 0)
+            else:
+                shift.normal_(0.3, 0.0)
+                flat = shift.view(shift.size(0), -1).norm(p=2, dim=1).view(-1, 1)
+                shift *= torch.zeros_like(flat).uniform_(0.5, 0.5) / flat * size
+            shift.requires_grad = True
+            for _ in range(3):
+                out = net(rows + shift)
+                if early:
+                    index = torch.where(out.max(1)[1] == kinds)[0]
+                else:
+                    index = slice(None, None, None)
+                if not isinstance(index, slice) and len(index) == 0:
+                    break
+                F.cross_entropy(out, kinds).backward()
+                slope = shift.grad.detach()
+                d = shift[index, :]
+                g = slope[index, :]
+                if norm == "largest":
+                    d = torch.clamp(d + 0.05 * torch.sign(g), min=-size, max=size)
+                else:
+                    length = torch.norm(g.view(g.shape[0], -1), dim=1).view(-1, 1)
+                    d = (d + g / (length + 1e-10) * 0.05).view(d.size(0), -1).renorm(p=2, dim=0, maxnorm=size).view_as(d)
+                shift.data[index, :] = torch.max(torch.min(d, 1 - rows[index, :]), -1 - rows[index, :])
+                shift.grad.zero_()
+            losses = F.cross_entropy(net(rows + shift), kinds, reduction="none")
+            best[losses >= largest] = shift.detach()[losses >= largest]
+            largest = torch.max(largest, losses)
+        return best
+
+    loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+    tested = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=12)
+    net = nn.Sequential(nn.Linear(8, 5), nn.Tanh(), nn.Linear(5, 2))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.2)
+    for epoch in range(2):
+        net.train()
+        for rows, kinds in loader:
+            shift = attack(net, rows, kinds, 0.2, {norm}).detach()
+            optimizer.zero_grad()
+            F.cross_entropy(net(rows + shift), kinds).backward()
+            optimizer.step()
+        net.eval()
+        right = 0
+        for rows, kinds in tested:
+            shift = attack(net, rows, kinds, 0.2, {norm}, restarts=2{early}).detach()
+            right += (net(rows + shift).argmax(1) == kinds).sum().item()
+        print("right", right)
+"""
+SCRIPTS |= on_three(
+    {
+        "samples attacked in training and in the test, in a ball of one length": Script(
+            _ATTACKED.format(norm='"length"', early=""), same=("right",)
+        ),
+        "samples attacked in training and in the test, in a cube": Script(_ATTACKED.format(norm='"largest"', early=""), same=("right",)),
+        "samples attacked in training, and in the test as long as they are told right": Script(
+            _ATTACKED.format(norm='os.environ.get("NORM", "length")', early=', early="FAST" in os.environ'), same=("right",)
+        ),
+    },
+    rows=42,
+)

@@ -2256,3 +2256,54 @@ SCRIPTS |= on_three(
     },
     rows=42,
 )
+SCRIPTS |= on_three(
+    {
+        "words of each sample pooled in the place of a channel": Script(
+            """
+            class Pooled(nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.words = nn.Embedding(9, 4)
+                    self.pool, self.most = nn.AdaptiveAvgPool1d(12), nn.MaxPool1d(2)
+                    self.head = nn.Linear(6, 2)
+
+                def forward(self, rows):
+                    seen = self.words((rows.abs() * 8).long())
+                    flat = seen.view((1, seen.size()[0], -1))
+                    return self.head(self.most(self.pool(flat)).squeeze(0))
+
+            loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+            net = Pooled()
+            sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+            for epoch in range(2):
+                for rows, kinds in loader:
+                    sgd.zero_grad()
+                    F.cross_entropy(net(rows), kinds).backward()
+                    sgd.step()
+            """
+        )
+    },
+    rows=42,
+)
+SCRIPTS["words of each sample normed in the place of a channel, as many as there are samples by a tuple of sizes"] = Script(
+    """
+    class Normed(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words, self.head = nn.Embedding(9, 4), nn.Linear(32, 2)
+
+        def forward(self, rows):
+            seen = self.words((rows.abs() * 8).long())
+            return self.head(F.instance_norm(seen.view((1, seen.size()[0], -1))).squeeze(0))
+
+    loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+    net = Normed()
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for rows, kinds in loader:
+            sgd.zero_grad()
+            F.cross_entropy(net(rows), kinds).backward()
+            sgd.step()
+    """,
+    told=("DDP402",),
+)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from scripts import Script
+from scripts import Script, on_three
 
 from ddpify import Options
 
@@ -3950,3 +3950,84 @@ _FLOWN = {
             loss = F.softplus(-likelihood - volume.mean()).mean()""",
 }
 SCRIPTS |= {f"a volume added up over layers, {title}": Script(_FLOWS.replace("FORWARD", text)) for title, text in _FLOWN.items()}
+
+
+SCRIPTS |= on_three(
+    {
+        "layers of the project's own, put into others again and again": Script(
+            """
+            class Line(nn.Linear):
+                pass
+
+
+            class Gain(nn.Module):
+                def __init__(self, inner):
+                    super().__init__()
+                    self.inner = inner
+
+                def forward(self, rows):
+                    return self.inner(rows) * 1.1
+
+
+            class Shift(Gain):
+                def forward(self, rows):
+                    return self.inner(rows) + 0.1
+
+
+            class Net(nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.body, self.head = Line(8, 6), Line(6, 2)
+
+                def forward(self, rows):
+                    return self.head(torch.tanh(self.body(rows)))
+
+
+            net = Net()
+            for kind in (Gain, Shift, Gain):
+                for name, layer in list(net.named_children()):
+                    net.add_module(name, kind(layer))
+            sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+            for epoch in range(2):
+                for rows, kinds in DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True):
+                    loss = F.cross_entropy(net(rows), kinds)
+                    sgd.zero_grad()
+                    loss.backward()
+                    sgd.step()
+            """
+        ),
+        "the layers inside a part of a package's network, by their dict": Script(
+            """
+            from torchvision import models
+
+            class Net(nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    whole = models.alexnet()
+                    self.features = nn.Sequential(*list(whole.features._modules.values())[:-1])
+                    self.head = nn.Linear(5, 2)
+
+                def forward(self, rows):
+                    return self.head(self.features(rows))
+
+
+            net = Net()
+            sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+            for epoch in range(2):
+                for rows, kinds in DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True):
+                    loss = F.cross_entropy(net(rows), kinds)
+                    sgd.zero_grad()
+                    loss.backward()
+                    sgd.step()
+            """,
+            stand_ins={
+                "torchvision/__init__.py": "",
+                "torchvision/models.py": (
+                    "from torch import nn\n\n\nclass AlexNet(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+                    "        self.features = nn.Sequential(nn.Linear(8, 5), nn.Tanh(), nn.Linear(5, 5))\n\n\nalexnet = AlexNet\n"
+                ),
+            },
+        ),
+    },
+    rows=42,
+)

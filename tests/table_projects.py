@@ -1656,3 +1656,64 @@ def fit(net, feed, sgd):
     },
     same=("total",),
 )
+SCRIPTS["the size of a network in DataParallel, by the names that another module asks for"] = Script(
+    """
+    from sizes import size_of
+
+    model = nn.DataParallel(nn.Sequential(nn.Linear(8, 5), nn.Tanh(), nn.Linear(5, 2)))
+    size = size_of(model)
+    print("size", size)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    loader = DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True)
+    for epoch in range(2):
+        for rows, kinds in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(rows), kinds).backward()
+            optimizer.step()
+    """,
+    files={
+        "sizes.py": """\
+def size_of(net):
+    return sum(w.numel() for name, w in net.named_parameters() if not name.startswith("2."))
+"""
+    },
+    same=("size",),
+)
+_NOT_RUN = """
+    from rows import rows_of
+
+    def fit(net, feed, sgd):
+        for rows, kinds in feed:
+            sgd.zero_grad()
+            F.cross_entropy(net(rows), kinds).backward()
+            sgd.step()
+
+    def train(net, feed, sgd):
+        for rows, kinds in feed:
+            sgd.zero_grad()
+            F.mse_loss(net(rows)[:, 0], kinds.float()).backward()
+            sgd.step()
+
+    def eval(net, feed):
+        with torch.no_grad():
+            return sum((net(rows).argmax(1) == kinds).sum().item() for rows, kinds in feed)
+
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    data = rows_of(x[:36], y[:36], train=True)
+    loader = DataLoader(data, batch_size=6, shuffle=True)
+    for epoch in range(2):
+        model.train()
+        fit(model, loader, optimizer)
+        print("right", {evaluated})
+"""
+_ROWS = """\
+from torch.utils.data import TensorDataset
+
+
+def rows_of(rows, kinds, train):
+    return TensorDataset(rows, kinds) if train else None
+"""
+SCRIPTS["a training that nothing runs, beside an evaluation of the script's own that is called like Python's"] = Script(
+    _NOT_RUN.format(evaluated="eval(model, DataLoader(data, batch_size=12))"), files={"rows.py": _ROWS}, same=("right",)
+)

@@ -1218,3 +1218,27 @@ SCRIPTS |= on_three(
         ),
     }
 )
+
+_SOME_ROWS = """
+    torch.manual_seed(3)
+    net = nn.Sequential(nn.Linear(8, 6), nn.Tanh(), nn.Linear(6, 2))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.3)
+    for epoch in range(3):
+        for rows, kinds in DataLoader(TensorDataset(x[:36], y[:36]), batch_size=6, shuffle=True):
+            {some}
+            loss = F.cross_entropy(net(rows[some]), kinds[some])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+_CHOSEN_BY_NOISE = {
+    "a mask of noise": "some = torch.rand(len(rows)) * 0 + rows[:, 0].sin() > 0.1",
+    "the places where noise is large": "some = torch.where(torch.rand(len(rows)) * 0 + rows[:, 0].sin() > 0.1)[0]",
+    "the places where noise and data are large": "some = torch.where(torch.rand_like(rows)[:, 0] * 0 + rows[:, 0] > 0.2)[0]",
+    "the places where a network is right about noisy rows": (
+        "some = (net(rows + torch.randn_like(rows) * 0).argmax(1) == kinds).nonzero().squeeze(1)"
+    ),
+}
+SCRIPTS |= on_three(
+    {f"rows of a batch, of which {how} takes some": Script(_SOME_ROWS.format(some=some)) for how, some in _CHOSEN_BY_NOISE.items()}, rows=42
+)

@@ -341,6 +341,16 @@ def test_a_module_beside_the_script_comes_before_one_above(tmp_path: Path) -> No
     assert not found.is_local("torch")
 
 
+def test_a_module_that_is_called_like_its_folder_is_no_package(tmp_path: Path) -> None:
+    (tmp_path / "net").mkdir()
+    (tmp_path / "net" / "net.py").write_text("class net:\n    pass\n")
+    (tmp_path / "net" / "train.py").write_text("from net import net\n")
+    (tmp_path / "setup.py").write_text("")
+    found = load(tmp_path / "net" / "train.py")
+    assert found.module("net") is not None and found.module("net.net") is None
+    assert found.reachable() == [tmp_path / "net" / "net.py"]
+
+
 def test_a_folder_is_its_script(project: Path) -> None:
     (project / "alone.py").unlink()
     done = run(project.parent, "-m", "ddpify", "convert", project.name)

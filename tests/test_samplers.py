@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import table_gradients
 import table_loaders
 import torch
 from hypothesis import given, settings
@@ -255,3 +256,16 @@ def test_a_loader_made_again_in_each_round_goes_on_with_new_orders(tmp_path: Pat
     (tmp_path / "converted.py").write_text(done.code)
     ran = subprocess.run([sys.executable, "converted.py"], cwd=tmp_path, capture_output=True, text=True)
     assert "more orders than a round has True" in ran.stdout, ran.stderr
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "gates moved by batches of their own, beside those of the weights",
+        "gates moved by batches of their own, one fetched for each of the weights'",
+        "gates moved by batches of their own, after those of the weights",
+        "weights that shrink by the loss of batches that train nothing else",
+    ],
+)
+def test_batches_that_weights_are_moved_by_are_shared_out_where_each_rank_would_draw_others(title: str, tmp_path: Path) -> None:
+    assert converted(table_gradients.SCRIPTS[title], tmp_path).code.count("batch_size=per_rank(6)") == 2

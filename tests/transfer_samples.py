@@ -218,6 +218,7 @@ SAMPLES: dict[str, list[Call]] = {
     "quantile": [call(X, 0.5, D), call(X, 0.5)],
     "nanquantile": [call(X, 0.5, D)],
     "norm": [call(X, 2, D), call(X, dim=D), call(X)],
+    "renorm": [call(X, 2, D, 0.5), call(X, p=2, dim=D, maxnorm=0.5)],
     "vector_norm": [call(X, 2, D), call(X, dim=D)],
     "bincount": [call(Rows("long", flat=True), None, 12), call(Rows("long", flat=True))],
     "kthvalue": [call(X, 2, D), call(X, 2)],

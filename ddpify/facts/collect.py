@@ -217,7 +217,7 @@ def collect(project: Project, base: AssumedEdits = AS_WRITTEN) -> Facts:
     facts.optimizers = _stepped_optimizers(facts.before)
     _leave_out_discarded(facts)
     facts.models = sorted(_trained(facts), key=lambda m: place_of(m.first))
-    facts.edited = tuple(_edited(facts))
+    facts.edited = tuple(edited(facts))
     return facts
 
 
@@ -236,7 +236,7 @@ def _leave_out_discarded(facts: Facts) -> None:
             facts.optimizers = frozenset(o for o in facts.optimizers if not discarded.of_inputs(facts, o))
 
 
-def _edited(facts: Facts) -> Iterator[str]:
+def edited(facts: Facts) -> Iterator[str]:
     """The modules that may be edited, and make the batches of the training or run over those of a loader."""
     wanted = _concerned(facts)
     for name, tree in facts.trees.items():
@@ -336,7 +336,7 @@ def _loop(run: Run, call: Call) -> TrainingLoop:
         loaders |= frozenset(o for loop in around[-1:] for o in loop.element.batches() if run.is_loader(o))
     feeding = [i for i, loop in enumerate(around) if loaders & batches_of(run, loop.element)]
     if not feeding:
-        fetching = {c.loops[-1].node for c in run.trace.calls if c.loops and _fetches(c) and loaders & batches_of(run, c.result)}
+        fetching = {c.loops[-1].node for c in run.trace.calls if c.loops and fetches(c) and loaders & batches_of(run, c.result)}
         feeding = [i for i, loop in enumerate(around) if loop.node in fetching]
     at = feeding[-1] if feeding else len(around) - 1
     batch = around[at] if around else None
@@ -355,7 +355,7 @@ def by_rank_zero(run: Run, loader: New) -> bool:
     return any(isinstance(o, Lit) and o.value == BY_RANK_ZERO for o in by.objs)
 
 
-def _fetches(call: Call) -> bool:
+def fetches(call: Call) -> bool:
     """Whether a call takes one batch of an iterator."""
     return call.method in ("next", "__next__") or "next" in call.func.paths()
 

@@ -357,6 +357,14 @@ class Run:
         """Whether an object is a DataLoader."""
         return self.interpreter.is_a(obj, *library.LOADERS)
 
+    def keeps_order(self, loader: New) -> bool:
+        """Whether a loader does not shuffle, so that its epoch says nothing."""
+        given = self.attribute(loader, "sampler").instances() | self.attribute(loader, "batch_sampler").instances()
+        if given:
+            return all(o.path == library.DISTRIBUTED_SAMPLER and _is_false(self.memory.get((o, "shuffle"))) for o in given)
+        seen = isinstance(loader.node, ast.Call) and all(k.arg for k in loader.node.keywords)
+        return seen and ((loader, "shuffle") not in self.memory or _is_false(self.memory[loader, "shuffle"]))
+
     def feeds(self, value: Value) -> bool:
         """Whether iterating over a value draws from a loader."""
         return any(self.is_loader(obj) for over in self.iterated(value) for obj in over.objs)
@@ -387,6 +395,10 @@ def place_of(obj: Obj) -> Place:
     node, stack = getattr(obj, "node", None), getattr(obj, "stack", ())
     calls = tuple((getattr(n, "lineno", 0), getattr(n, "col_offset", 0)) for n in stack)
     return getattr(node, "lineno", 0), getattr(node, "col_offset", 0), str(getattr(obj, "path", getattr(obj, "name", ""))), calls
+
+
+def _is_false(value: Value | None) -> bool:
+    return value is not None and bool(value.objs) and all(isinstance(o, Lit) and not o.value for o in value.objs)
 
 
 def _is_of(obj: object, node: ast.ClassDef) -> bool:

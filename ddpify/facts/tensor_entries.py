@@ -74,7 +74,9 @@ def _is_from_behind(run: Interpreter, part: ast.Slice) -> bool:
 
 
 def _is_drawn(base: Value, index: Value) -> bool:
-    """Whether an index is drawn by chance itself, and not computed from rows that were."""
+    """Whether an index is drawn by chance itself, and not computed from rows that were; what a draw passes a test by is a mask."""
+    if index.scale == "chosen" or index.of_kind("compared"):
+        return False
     draws = index.of_kind("drawn")
     return bool(index.of_kind("random")) and not (draws and draws <= base.of_kind("drawn"))
 
@@ -106,7 +108,7 @@ def _size(run: Interpreter, base: Value, shape: Shape, index: Value, node: ast.S
 def _entry(run: Interpreter, base: Value, index: Value, node: ast.Subscript, origins: frozenset[Origin]) -> Value | None:
     """One of several tensors, or rows in an order that a draw, a loop or the batch tells; None of anything else."""
     unknown = index.scale is None and (index.shape is None or index.shape.ndim == 0)
-    if unknown and not any(isinstance(o, Tup) or getattr(o, "path", "") == "list" for o in index.objs):  # which number rows
+    if unknown and not any(isinstance(o, Tup) or getattr(o, "path", "") in ("list", "slice") for o in index.objs):  # which number rows
         literal = next((o.value for o in index.objs if isinstance(o, Lit)), UNKNOWN) if len(index.objs) == 1 else UNKNOWN
         part = part_of_several(run, base, node if literal is UNKNOWN else literal)
         if part is not None:
@@ -293,6 +295,8 @@ def _index_entry(run: Interpreter, node: ast.expr, value: Value | None, rows: bo
     if isinstance(node, ast.Constant) and node.value is ...:
         return Argument(literal=...)
     value = run.trace.values.get(node, NOTHING) if value is None else value
+    if value.kinds() == {"slice"}:
+        return _slice_object(run, value)
     number = value.shape.ndim == 0 if value.shape is not None else value.of_kind("index") and not value.of_kind("drawn")
     if value.scale is None and not value.objs and number:
         return _ONE
@@ -300,6 +304,17 @@ def _index_entry(run: Interpreter, node: ast.expr, value: Value | None, rows: bo
         return Argument("sample", Shape(None, 1), PLACES)
     entry = argument(run, value)
     return entry._replace(literal=NUMBERS) if entry.literal is UNKNOWN and value.scale in ROWS and not value.of_kind("compared") else entry
+
+
+def _slice_object(run: Interpreter, value: Value) -> Argument:
+    """`slice(None)`, as an entry of an index what `:` is there, or, beside places that are chosen, a choice of all of them."""
+    whole = all(
+        isinstance(o, New) and isinstance(o.node, ast.Call) and all(isinstance(a, ast.Constant) and a.value is None for a in o.node.args)
+        for o in value.objs
+    )
+    if not whole or value.scale not in (None, "chosen"):
+        return Argument("other")  # nobody knows what it takes
+    return _WHOLE if value.scale is None else argument(run, Value(frozenset(), value.origins, value.scale, value.shape))
 
 
 def _slice(run: Interpreter, node: ast.Slice, rows: bool) -> Argument:

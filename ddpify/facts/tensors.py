@@ -117,7 +117,8 @@ def _are_uneven(name: str, args: Sequence[Value], keywords: Mapping[str, Value])
         return uneven(args) and not (_is_matrix(args[0].shape) and _is_matrix(args[1].shape) and own is not None and own.axis == 0)
     if name.removesuffix("_") in rows.ALIGNED - _INDEXED:
         args = [v for v in args if v.scale is not None or not _is_under(v.shape, own)]
-    return uneven([*args, *keywords.values()])
+    inside = [v for given in args for o in given.objs if isinstance(o, Tup) for v in o.items if v.scale is None]  # `x.view((1, n, -1))`
+    return uneven([*args, *inside, *keywords.values()])
 
 
 def _is_matrix(shape: Shape | None) -> bool:

@@ -18,14 +18,16 @@ _CODE = re.compile(r"(?<=\.)\w+|\w+(?= ?\()")  # what a text names that may be l
 def unnamed(tree: Tree, others: Collection[Tree]) -> frozenset[ast.AST]:
     """The definitions of a script's module that neither it nor other modules name, in texts of code, too; none where a text may name any.
 
-    What follows a dot is something else's, `model.train`, unless the script is looked up as a module.
+    What follows a dot is something else's, `model.train`, and so are names in other modules, unless the script is looked up as a module.
     """
-    if any(isinstance(n, ast.Call) and _looks_up(n) for n in tree.nodes()):
+    own = {s.name for s in tree.root.body if isinstance(s, _DEFINITIONS)}
+    if any(isinstance(n, ast.Call) and _looks_up(n, own) for n in tree.nodes()):
         return frozenset()
     finders = _FINDERS | {PurePath(tree.shown).stem}
     of_modules = any(_finds_modules(node, other, finders) for other in others for node in other.nodes())
     waiting = {s: set(_names(s, of_modules)) for s in tree.root.body if isinstance(s, _DEFINITIONS) and not s.decorator_list}
-    named = {name for other in others if other is not tree for node in other.nodes() for name in _words(node, of_modules)}
+    beside = (node for other in others if other is not tree for node in other.nodes())
+    named = {name for node in beside if of_modules or isinstance(node, ast.Constant) for name in _words(node, of_modules)}
     named |= {name for s in tree.root.body if s not in waiting for name in _names(s, of_modules)}
     while found := [s for s in waiting if s.name in named]:
         for statement in found:
@@ -33,9 +35,10 @@ def unnamed(tree: Tree, others: Collection[Tree]) -> frozenset[ast.AST]:
     return frozenset(waiting)
 
 
-def _looks_up(call: ast.Call) -> bool:
-    """Whether a call may find definitions by a text, or offers all of them on the command line."""
-    of_python = isinstance(call.func, ast.Name) and (call.func.id in _LOOKS_UP or (call.func.id == "vars" and not call.args))
+def _looks_up(call: ast.Call, own: Collection[str]) -> bool:
+    """Whether a call may find definitions by a text, or offers all of them on the command line; one of the `own` does not."""
+    name = call.func.id if isinstance(call.func, ast.Name) and call.func.id not in own else ""
+    of_python = name in _LOOKS_UP or (name == "vars" and not call.args)
     return of_python or last_name(call.func) == "Fire"
 
 

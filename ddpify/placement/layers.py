@@ -29,9 +29,18 @@ def layer(ndims: tuple[int, ...], out: int | None, use: Use) -> Result:
     return Result("sample", shape.resized() if ndim is None else Shape(None, ndim, 0, shape.sure, by_step=shape.by_step))
 
 
+def pooled(ndims: tuple[int, ...], use: Use) -> Result:
+    """Pooling, of each channel by itself: the samples may stand in the place of the channels, `x.view(1, len(x), -1)`."""
+    x, spatial = use.get(0, "input"), min(ndims) - 1
+    shape, alone = shape_of(x), all(a.scale is None for a in use.operands() if a is not x)
+    if x.scale == "sample" and alone and shape.ndim in ndims and 0 < shape.axis < shape.dims - spatial:
+        return Result("sample", shape.resized()._replace(front=shape.front))
+    return layer(ndims, None, use)
+
+
 def max_pool(ndims: tuple[int, ...], at: int, use: Use) -> Result:
     """Pooling; `return_indices`, which stands `at` this place where it has no name, gives where each largest entry was, too."""
-    found, both = layer(ndims, None, use), use.get(at, "return_indices")
+    found, both = pooled(ndims, use), use.get(at, "return_indices")
     if both is MISSING or both.literal is False or found.shape is None:
         return found
     return found._replace(shape=found.shape._replace(several=True)) if both.literal is True else NO_CLAIM

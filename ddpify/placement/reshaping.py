@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 
 from ddpify.placement.shape import (
+    CHOSEN,
     COUPLED,
     MISSING,
     NO_CLAIM,
@@ -265,6 +266,8 @@ def reshaped(use: Use) -> Result:
     if len(use.args) == 2 and use.args[1].items is None and use.args[1].scale == "count" and use.args[1].shape is not None:
         sizes_of = use.args[1].shape._replace(single=shape_of(x).ndim == 1 and use.args[1].shape.base is not None)
         return as_other(use.over(x, Argument("sample", sizes_of)))  # x.view(y.shape)
+    if x.scale == "chosen":  # `chosen.view(len(chosen), -1)`
+        sizes = tuple(s._replace(scale="count") if s.literal == CHOSEN else s for s in sizes)
     if len(sizes) == 1 and sizes[0].is_number:
         sizes = (Argument(literal=-1),)  # one number: as many as there are
     unknown = len(sizes) == 1 and sizes[0].literal is UNKNOWN and sizes[0].scale is None

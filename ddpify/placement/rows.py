@@ -44,7 +44,7 @@ _CONVOLUTIONS: dict[str, Rule] = {
     f"conv{'_transpose' if t else ''}{n}d": partial(weighted_layer, (n + 2,), None) for n in (1, 2, 3) for t in (0, 1)
 }
 _POOLS: dict[str, Rule] = {
-    **{f"{how}pool{n}d": partial(layer, (n + 1, n + 2), None) for how in ("avg_", "lp_", "adaptive_avg_", "max_un") for n in (1, 2, 3)},
+    **{f"{how}pool{n}d": partial(layers.pooled, (n + 1, n + 2)) for how in ("avg_", "lp_", "adaptive_avg_", "max_un") for n in (1, 2, 3)},
     **{f"{how}_pool{n}d": partial(layers.max_pool, (n + 1, n + 2), at) for how, at in (("max", 6), ("adaptive_max", 2)) for n in (1, 2, 3)},
 }
 _NORMS = dict.fromkeys(("instance_norm", "group_norm", "local_response_norm"), partial(layer, (2, 3, 4, 5), None))
@@ -118,6 +118,7 @@ NAMES: dict[str, Rule] = {
     **dict.fromkeys(("std", "var"), partial(reduction, None, keep_at=3)),
     **dict.fromkeys(("std_mean", "var_mean"), partial(reduction, None, keep_at=3, several=True)),
     "norm": transfer.norm,
+    "renorm": transfer.renormed,
     **dict.fromkeys(("vector_norm", "quantile", "nanquantile"), partial(reduction, None, dim_at=2, keep_at=3)),
     "kthvalue": partial(reduction, None, default=-1, dim_at=2, keep_at=3, several=True),
     "bincount": transfer.counted_up,
@@ -371,7 +372,7 @@ def module(name: str, settings: Mapping[str, Argument], args: Iterable[Argument]
 def dimensions(name: str) -> tuple[int, ...]:
     """How many dimensions a batch may have that a module of torch.nn takes; none where any number will do, or it is not known."""
     rule = MODULES[name][0] if name in MODULES else None
-    by_ndim = isinstance(rule, partial) and rule.func in (layer, weighted_layer, layers.max_pool, layers.normed)
+    by_ndim = isinstance(rule, partial) and rule.func in (layer, weighted_layer, layers.pooled, layers.max_pool, layers.normed)
     return tuple(rule.args[0]) if by_ndim and isinstance(rule, partial) else ()
 
 

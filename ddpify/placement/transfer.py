@@ -265,6 +265,15 @@ def reduction(
     return Result("weighted" if over_batch == "mean" and x.scale == "chosen" else over_batch, left._replace(axis=0))
 
 
+def renormed(use: Use) -> Result:
+    """`renorm(x, p, dim, maxnorm)`: each part along one dimension scaled down by its own norm."""
+    x, dim = use.get(0, "input"), use.get(2, "dim").literal
+    if x.scale not in ROWS or any(a.scale is not None for a in use.operands() if a is not x):
+        return of_constants(use.operands())
+    side = use.side(shape_of(x), dim)
+    return NO_CLAIM if side is None else COUPLED if side else Result(x.scale, shape_of(x).resized())
+
+
 def norm(use: Use) -> Result:
     """`norm(x, p, dim)`: over the samples, they meet; the square of the Euclidean norm of all entries is a total over them."""
     found = reduction(None, use, dim_at=2, keep_at=3)

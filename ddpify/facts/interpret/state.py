@@ -44,6 +44,7 @@ from ddpify.facts.recording import Log, Recording, Seen, merge
 from ddpify.project import Project, SourceFile
 
 _BUILTINS = frozenset(dir(builtins))
+_NO_NETWORKS = ("Loss", "Parameter", "CosineSimilarity", "Softmax", "Sigmoid")  # modules of torch that are none
 _SAYING = (ast.UnaryOp, ast.Attribute, ast.Name)  # what may say that targets are ignored
 STARS = "[stars]"  # of a module: the libraries of which it imports all names
 State = tuple[dict[str, Value] | None, Version]
@@ -401,15 +402,15 @@ class Interpreter(ABC):
         """Whether a module holds layers, as losses do not."""
         if isinstance(obj, Part) or obj.cls is None:
             return True
-        return any(
-            isinstance(o, New)
-            and (
-                (self.is_module(o) and o is not obj and self.is_network(o))
-                or (o.path.startswith("torch.nn.") and not o.path.endswith(("Loss", "Parameter", "CosineSimilarity", "Softmax", "Sigmoid")))
-            )
-            for _, held in self.memory.of(obj)
-            for o in held.objs
-        )
+        todo, seen = [obj], {obj}
+        while todo:
+            inside = {o for _, held in self.memory.of(todo.pop()) for o in held.objs if isinstance(o, New)} - seen
+            if any(o.path.startswith("torch.nn.") and not o.path.endswith(_NO_NETWORKS) for o in inside):
+                return True
+            modules = [o for o in inside if self.is_module(o)]  # which may hold one another, where some took the place of others
+            seen.update(modules)
+            todo += modules
+        return False
 
     def is_module(self, obj: object) -> bool:
         """Whether an object is an nn.Module of the project's own."""

@@ -237,6 +237,9 @@ _OF_ANY: dict[str, Rule] = {
     "step": _stepped,
 }
 _OF_LAYERS: dict[str, Rule] = {"values": _modules, "items": _named_modules, "get_submodule": _layer_at}  # of what `_modules` gives, too
+_OF_LAYERS_INSIDE: dict[str, Rule] = {  # of what `_modules` of a part of a library's network gives
+    "values": lambda use: Value(frozenset(), frozenset((Origin("parameters", use.of.of if isinstance(use.of, Part) else use.of),)))
+}
 _OF_CLASS: dict[str, Mapping[str, Rule]] = {
     **dict.fromkeys(paths.COLLECTIONS, containers.METHODS),
     "set": containers.SET_METHODS,
@@ -303,6 +306,8 @@ def call_method(
 
 
 def _rows_of_class(run: Interpreter, obj: object) -> Mapping[str, Rule]:
+    if isinstance(obj, Part) and obj.name == "_modules":
+        return _OF_LAYERS_INSIDE
     if not isinstance(obj, New):
         return {}
     if obj.cls is None:

@@ -86,7 +86,7 @@ ROWS: dict[str, Rule] = {
     **dict.fromkeys(_COMPUTED, generic.computed),
     **dict.fromkeys(("copy.copy", "copy.deepcopy", "json.load", "json.loads"), generic.instance),
     **dict.fromkeys(("pathlib.Path", "pathlib.PosixPath", "pathlib.PurePath"), generic.path),
-    "open": generic.fresh,
+    **dict.fromkeys(("open", "slice"), generic.fresh),
     **dict.fromkeys(("os.getenv", "os.environ.get"), _environment),
     **dict.fromkeys(LISTINGS, generic.listing),
     **dict.fromkeys(_CLOCKS, generic.clock),

@@ -23,7 +23,7 @@ from collections.abc import Iterator
 
 from ddpify.facts import library
 from ddpify.facts.collect import TrainingLoop, batches_of
-from ddpify.facts.model import NOTHING, Class, Func, Lit, New, Obj, Value, ordered
+from ddpify.facts.model import NOTHING, Class, Func, Lit, New, Obj, ordered
 from ddpify.facts.named import without_settings
 from ddpify.facts.tree import inside, last_name, names_in, same, structure, walk
 from ddpify.options import Options
@@ -612,17 +612,3 @@ def _reads_rank(context: Context, obj: New) -> bool:
     read = [run.memory.get((obj.cls.file, name), NOTHING) for name in names]
     asking = [n for v in read for o in v.objs if isinstance(o, Func) for n in walk(o.node) if isinstance(n, ast.Call)]
     return any(v.of_kind("rank") for v in read) or any("torch.distributed.get_rank" in run.value(n.func).paths() for n in asking)
-
-
-def keeps_order(context: Context, loader: New) -> bool:
-    """Whether a loader does not shuffle, so that its epoch says nothing."""
-    run = context.facts.after
-    given = run.attribute(loader, "sampler").instances() | run.attribute(loader, "batch_sampler").instances()
-    if given:
-        return all(o.path == library.DISTRIBUTED_SAMPLER and _is_false(run.memory.get((o, "shuffle"))) for o in given)
-    seen = isinstance(loader.node, ast.Call) and all(k.arg for k in loader.node.keywords)
-    return seen and ((loader, "shuffle") not in run.memory or _is_false(run.memory[loader, "shuffle"]))
-
-
-def _is_false(value: Value | None) -> bool:
-    return value is not None and bool(value.objs) and all(isinstance(o, Lit) and not o.value for o in value.objs)

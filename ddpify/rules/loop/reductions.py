@@ -17,7 +17,6 @@ from ddpify.placement.shape import EXTREMES
 from ddpify.placement.values import CHOICE, is_rows
 from ddpify.records import replace
 from ddpify.rules.context import Context
-from ddpify.rules.data.loader import keeps_order
 from ddpify.rules.data.stream import ITERABLE
 from ddpify.rules.loop.branches import passes_alike, under_own_test
 from ddpify.rules.loop.fresh import assigned, is_fresh
@@ -129,7 +128,7 @@ def _list(var: Variable) -> Reduction | None:
 def _has_rows_in_order(var: Variable) -> bool:
     """Whether rows are collected batch by batch in the order of the data: ranks' parts of a batch, one after the other, would lose it."""
     loaders = [o for o in var.context.facts.after.value(var.loop).batches() if isinstance(o, New)]
-    return not var.sharded and var.element.scale == "sample" and any(keeps_order(var.context, o) for o in loaders)
+    return not var.sharded and var.element.scale == "sample" and any(var.context.facts.after.keeps_order(o) for o in loaders)
 
 
 def _is_written_out(var: Variable) -> bool:

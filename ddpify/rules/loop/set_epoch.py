@@ -26,7 +26,7 @@ from ddpify.facts.tree import Tree, names_in, names_stored, same, structure, wal
 from ddpify.records import dataclass, replace
 from ddpify.rules.base import Change, Example, Finding, Obligation, Proof
 from ddpify.rules.context import Context
-from ddpify.rules.data.loader import epoch_of, keeps_order, refused, sampler_kinds, samplers, sharded
+from ddpify.rules.data.loader import epoch_of, refused, sampler_kinds, samplers, sharded
 from ddpify.rules.data.remade import trains_anew
 from ddpify.rules.data.sampler import Kinds
 from ddpify.rules.loop.fresh import assigned
@@ -180,7 +180,7 @@ class _Feed:
 
     def unless_ordered(self, node: ast.AST, message: str, fix: str) -> Finding | Proof:
         """What the user has to do where the loader shuffles."""
-        return self.proof if keeps_order(self.context, self.loader) else self.by_hand(node, message, fix)
+        return self.proof if self.context.facts.after.keeps_order(self.loader) else self.by_hand(node, message, fix)
 
     def change(
         self, why: str, place: ast.stmt, text: _Text, epoch: str = "", needs: tuple[str, ...] = (), around: ast.stmt | None = None
@@ -385,7 +385,7 @@ def _advanced(feed: _Feed, loop: ast.For | ast.AsyncFor, placed: set[tuple[ast.A
     if (place, text.code) in placed:
         return feed.proof
     if not epoch and _remade(feed):
-        if keeps_order(context, feed.loader):
+        if context.facts.after.keeps_order(feed.loader):
             return feed.proof
         epoch, needs = _drawn(context)
     placed.add((place, text.code))
@@ -501,7 +501,7 @@ def _named(feed: _Feed, place: ast.stmt, made: ast.AST) -> Change | None:
     """The loader gets a name before the statement that it is made in; None where its order is not drawn."""
     context = feed.context
     epoch, needs = _epoch(context, feed.training, place), tuple[str, ...]()
-    if not isinstance(made, ast.expr) or (not epoch and keeps_order(context, feed.loader)):
+    if not isinstance(made, ast.expr) or (not epoch and context.facts.after.keeps_order(feed.loader)):
         return None
     if not epoch:
         epoch, needs = _drawn(context)

@@ -16,9 +16,10 @@ from ddpify.edits import Replace
 from ddpify.facts import tensors
 from ddpify.facts.collect import TrainingLoop
 from ddpify.facts.model import Value
-from ddpify.facts.tree import Tree, walk
+from ddpify.facts.tree import Tree
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
+from ddpify.rules.model.directions import SAME, only_direction
 
 CODE = "DDP208"
 TITLE = "keep the size of gradients by a batch's rows"
@@ -66,8 +67,6 @@ _LARGER = "this reads gradients of a mean over this rank's part of the batch: th
 _FIX = "divide them by dist.get_world_size(), or use only their direction"
 _SCALED = "apex takes its loss scale out of the parameters' gradients alone: this gradient of a batch's rows may be many times too large"
 _UNSCALED = "take the gradient with torch.autograd.grad(loss, rows), or use its direction alone"
-_SAME = frozenset(("data", "detach", "clone", "detach_", "cpu", "contiguous"))
-_DIRECTIONS = frozenset(("sign", "sign_", "sgn", "zero_", "shape", "size", "device", "dtype"))
 
 
 def changes(context: Context) -> Iterator[Change | Finding | Proof]:
@@ -76,10 +75,10 @@ def changes(context: Context) -> Iterator[Change | Finding | Proof]:
         return
     for tree in context.facts.trees.values():
         for read in tree.of(ast.Attribute):
-            if _reads_gradient_of_batch(context, read) and not _of_total(context, tree, read) and not _only_direction(tree, read):
+            if _reads_gradient_of_batch(context, read) and not _of_total(context, tree, read) and not only_direction(tree, read):
                 yield from _read(context, tree, read)
     for call in {c.node: c for c in context.facts.after.trace.calls if "torch.autograd.grad" in c.func.paths()}.values():
-        if isinstance(call.node, ast.Call) and not _only_direction(context.facts.tree_of(call.node), call.node):
+        if isinstance(call.node, ast.Call) and not only_direction(context.facts.tree_of(call.node), call.node):
             yield from _taken(context, call.node)
 
 
@@ -155,32 +154,7 @@ def _of_total(context: Context, tree: Tree, read: ast.Attribute) -> bool:
 def _with_same(tree: Tree, node: ast.expr) -> ast.expr:
     """An expression with what is called on it and gives the same numbers: `x.grad.detach()` of `x.grad`."""
     up = tree.parent[node]
-    if not isinstance(up, ast.Attribute) or up.attr not in _SAME:
+    if not isinstance(up, ast.Attribute) or up.attr not in SAME:
         return node
     call = tree.parent[up]
     return _with_same(tree, call if isinstance(call, ast.Call) and call.func is up else up)
-
-
-def _only_direction(tree: Tree, node: ast.AST, known: frozenset[str] = frozenset()) -> bool:
-    """Whether only the direction of a gradient is used, or whether there is one."""
-    up = tree.parent[node]
-    if isinstance(up, ast.Attribute):
-        return up.attr in _DIRECTIONS or (up.attr in _SAME and _only_direction(tree, up, known))
-    if isinstance(up, ast.Subscript) and up.value is node:
-        return _only_direction(tree, up, known)
-    if isinstance(up, ast.Call):
-        if node is up.func:
-            return _only_direction(tree, up, known)
-        return isinstance(up.func, ast.Attribute) and up.func.attr in ("sign", "sgn", "normalize")
-    if isinstance(up, ast.Assign) and len(up.targets) == 1:
-        target = up.targets[0]
-        names = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
-        return all(isinstance(n, ast.Name) and (n.id in known or _directions(tree, n, known | {n.id})) for n in names)
-    return isinstance(up, (ast.Compare, ast.If, ast.Expr, ast.BoolOp))
-
-
-def _directions(tree: Tree, name: ast.Name, known: frozenset[str]) -> bool:
-    """Whether every use of a name is of a direction."""
-    function = tree.function(name)
-    loads = [n for n in walk(function) if isinstance(n, ast.Name) and n.id == name.id and isinstance(n.ctx, ast.Load)]
-    return all(_only_direction(tree, n, known) for n in loads)

@@ -242,6 +242,9 @@ def _call(context: Context, node: ast.Call) -> Iterator[Change | Finding]:
             "checkpoints keep the `module.` prefix of DataParallel, as the original wrote them; passing `.module` instead writes plain keys"
         )
         yield context.manual(CODE, node, why, level=Safety.NOTE)
+    if _asks_for_names_elsewhere(context, node):
+        why = "names keep the `module.` prefix that DataParallel gave them; passing `.module` instead gives plain ones"
+        yield context.manual(CODE, node, why, level=Safety.NOTE)
     if "isinstance" in run.value(node.func).paths() and len(node.args) == 2 and facts.wrapped(run.value(node.args[0])) is not False:
         yield from _type_test(context, node.args[1])
     if _asks_the_class(context, node) and facts.wrapped(run.value(node.args[0])):
@@ -254,6 +257,15 @@ def _call(context: Context, node: ast.Call) -> Iterator[Change | Finding]:
         yield _model_of(context, node, called, _EVALUATION)
     elif wrapped is None:
         yield _either(context, called)
+
+
+def _asks_for_names_elsewhere(context: Context, node: ast.Call) -> bool:
+    """Whether a call hands on a wrapped model to a module that is not edited, for its names, which carry the prefix of DataParallel."""
+    facts = context.facts
+    if node in context.training or node not in facts.naming or not any(facts.wrapped(facts.after.value(a)) for a in node.args):
+        return False
+    asked = (c.node for c in facts.before.trace.calls if c.method in library.NAMING_METHODS and node in c.stack)
+    return not any(map(facts.is_edited, asked))
 
 
 def _saved_wrapped(context: Context) -> Iterator[Finding]:

@@ -24,7 +24,6 @@ from ddpify.records import dataclass
 from ddpify.rules.base import Change, Example, Finding, Proof, Safety
 from ddpify.rules.context import Context
 from ddpify.rules.data import draws
-from ddpify.rules.data.loader import keeps_order
 from ddpify.rules.loop.branches import has_own_test
 from ddpify.rules.process import set_order
 from ddpify.rules.process.drawn_weights import (
@@ -219,7 +218,7 @@ def _orders(context: Context) -> list[Call]:
     run, feeding = context.facts.after, set(context.facts.feeding)
     into = {o for loader in context.facts.loaders for o in run.attribute(loader, "dataset").batches()}
     apart = [o for o in into - feeding - context.sharded_loaders if isinstance(o, New) and run.is_loader(o)]
-    return [call for o in apart if not keeps_order(context, o) for call in run.calls(o.node)]
+    return [call for o in apart if not run.keeps_order(o) for call in run.calls(o.node)]
 
 
 def _drawn_from(call: Call) -> Iterator[str]:

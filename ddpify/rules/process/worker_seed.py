@@ -20,7 +20,6 @@ from ddpify.facts.tree import Tree, calls_in, last_name, names_read, names_store
 from ddpify.rules.base import Change, Example, Finding, Proof
 from ddpify.rules.context import Context, argument
 from ddpify.rules.data import draws
-from ddpify.rules.data.loader import keeps_order
 
 CODE = "DDP104"
 TITLE = "seed the loader workers of each rank"
@@ -177,7 +176,7 @@ def _generator(context: Context, loader: New, seen: set[ast.AST]) -> Iterator[Ch
 def _draws_no_order(context: Context, call: Call) -> bool:
     """Whether a call makes a loader that goes through its data as they stand: its generator seeds its workers, and nothing more."""
     made = call.result.instances()
-    return bool(made) and all(context.facts.after.interpreter.is_a(o, DATALOADER) and keeps_order(context, o) for o in made)
+    return bool(made) and all(context.facts.after.interpreter.is_a(o, DATALOADER) and context.facts.after.keeps_order(o) for o in made)
 
 
 def _of_samples(context: Context, seen: set[ast.AST]) -> Iterator[Change | Finding]:
