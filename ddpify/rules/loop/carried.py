@@ -4,7 +4,8 @@ What it does: a loop-carried variable that the loss of later steps reads (losses
     the values of all ranks' batches.
 Why: each rank would keep values of its own batches only, and compute another loss than the others.
     A pool of earlier rows, from which a step draws, is that of all ranks' rows.
-Safety: safe where rows are stored by sample, and where averages, totals and counts are carried on; a NOTE for pools; MANUAL for the rest.
+Safety: safe where rows are stored by sample, and where averages, totals and counts are carried on, or a model's buffers follow statistics
+    of gathered rows; a NOTE for pools; MANUAL for the rest.
 References: https://docs.pytorch.org/docs/stable/distributed.html#collective-functions
 """
 

@@ -1,11 +1,13 @@
 """Keep the parameters of all ranks equal where the script writes to them itself.
 
 What it does: where the training writes into weights or their gradients, by whatever means, averages, totals and counts of a rank's own
-    batch become those of all ranks, and what nobody knows to be the same on all becomes rank 0's. What is drawn for it is drawn by rank 0
-    (rules/loop/steering.py). Where a model is handed to a function of a package that nobody has described, that is shown.
+    batch become those of all ranks; of other statistics the rows are gathered. What nobody knows to be the same on all ranks
+    becomes rank 0's, and what is drawn is drawn by rank 0 (rules/loop/steering.py). Where a model is handed to a function of a
+    package that nobody has described, that is shown.
 Why: DistributedDataParallel makes parameters equal once, when the model is wrapped. After it only equal gradients keep them so.
-Safety: safe for averages, totals and counts; a NOTE where rank 0 is followed; MANUAL for other numbers of a rank's own batch; REVIEW
-    for functions that may write to the model: say what they do in `[tool.ddpify.placements]`, or broadcast what they have written.
+Safety: safe for what is averaged, added up or gathered; a NOTE where rank 0 is followed; MANUAL for other numbers of a rank's own
+    batch; REVIEW for functions that may write to the model: say what they do in `[tool.ddpify.placements]`, or broadcast what they
+    have written.
 References: https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html
 """
 
