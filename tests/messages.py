@@ -1055,6 +1055,10 @@ DATA = {
     ),
     "a shape of training and of an evaluation": piece(
         "end",
+        "def as_it_is(function):\n"
+        "    return function\n"
+        "\n"
+        "@as_it_is\n"
         "def noisy(x):\n"
         "    return model(x + torch.zeros(args.batch_size, 8))\n"
         "\n"

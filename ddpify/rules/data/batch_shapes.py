@@ -36,7 +36,7 @@ _ONE_RANKS = "this shape is made with the batch size: on a rank, it must have th
 _WRITTEN_OUT = "this number repeats the batch size, and every rank has only its part of a batch: shapes would not fit"
 _PERHAPS_AS_LONG = "what is made with the batch size here may be as long as a batch, and every rank has only its part of one"
 _NAMES = ("of_rank", "for_rank", "of_one_rank")
-_AS_TOLD = "this is made for training, and for full batches elsewhere: training says so, and gets one for its rank's part of a batch"
+_AS_SAID = "this is made for training, and for full batches elsewhere: training says so, and gets one for its rank's part of a batch"
 _AS_GIVEN = "this shape has a row for each sample of what is passed here: on a rank, those of its part of the batch in training"
 _TRAINED = "this is trained, and has a row for each place of a batch: every rank has only its part of one, and meets other samples there"
 _OTHERS_ROWS = "this may have the rows of another loader's whole batch by then, and every rank has only its part of a batch to put there"
@@ -183,7 +183,7 @@ def _where_called(context: Context, node: ast.Call, part: ast.expr) -> Change | 
 
 
 def _as_training_says(context: Context, node: ast.Call, part: ast.expr) -> Change | None:
-    """A function that is told by the calls of the training that a tensor is for one rank's part of a batch."""
+    """A function to which the calls of the training say that a tensor is for one rank's part of a batch."""
     facts, run = context.facts, context.facts.after
     function = facts.tree_of(part).function(part)
     if not isinstance(function, ast.FunctionDef) or function.decorator_list or not facts.is_edited(part):
@@ -200,9 +200,9 @@ def _as_training_says(context: Context, node: ast.Call, part: ast.expr) -> Chang
         return None
     name = FreshName(_NAMES, function, function)
     own = Replace(part, f"{context.names['per_rank']}({{0}}) if {name} else {{0}}", (part,))
-    told = [SetArgument(site, str(name), "True") for site in training]
+    said = [SetArgument(site, str(name), "True") for site in training]
     added = AddParameter(function, str(name), "False", optional=True, binds=(name,))
-    return Change(CODE, _AS_TOLD, facts.tree_of(part).shown, part, (added, own, *told), needs=needs)
+    return Change(CODE, _AS_SAID, facts.tree_of(part).shown, part, (added, own, *said), needs=needs)
 
 
 def _rows_along(value: Value) -> int | None:
