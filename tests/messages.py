@@ -1055,6 +1055,10 @@ DATA = {
     ),
     "a shape of training and of an evaluation": piece(
         "end",
+        "def as_it_is(function):\n"
+        "    return function\n"
+        "\n"
+        "@as_it_is\n"
         "def noisy(x):\n"
         "    return model(x + torch.zeros(args.batch_size, 8))\n"
         "\n"
@@ -1933,6 +1937,7 @@ FROM_TABLES = (
     "examples that are packed as they are looked up",
     "examples that are split at random, packed, and attended to",
     "states of as many samples as a network is told, which is run in a test, too",
+    "states that a network begins itself, in training and in a test",
     "an order that a generator draws which the process seeds",
     "an order that is sorted from draws",
     "an own sampler that learns from the losses",

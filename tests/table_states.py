@@ -264,6 +264,43 @@ for epoch in range(2):
 print("right, alone:", net(x[:1], 1).argmax().item())
 """
 
+_BEGUN = """
+class Cells(nn.Module):
+    def __init__(self, samples):
+        super().__init__()
+        self.samples = samples
+        self.cells = nn.LSTM(2, 6)
+        self.last = nn.Linear(6, 2)
+        self.state = self.begin()
+
+    def begin(self):
+        return torch.zeros(1, self.samples, 6), torch.zeros(1, self.samples, 6)
+
+    def forward(self, steps):
+        out, self.state = self.cells(steps.view(4, self.samples, -1), self.state)
+        return self.last(out[-1])
+
+
+batch_size = 6
+net = Cells(batch_size)
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+loader = DataLoader(TensorDataset(x, y), batch_size=batch_size, shuffle=True, drop_last=True)
+held_out = DataLoader(TensorDataset(x[:24], y[:24]), batch_size=batch_size)
+for epoch in range(2):
+    for rows, kinds in loader:
+        net.state = net.begin()
+        loss = F.cross_entropy(net(rows.view(-1, 4, 2).permute(1, 0, 2).contiguous()), kinds)
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+    losses = []
+    with torch.no_grad():
+        for rows, kinds in held_out:
+            net.state = net.begin()
+            losses.append(F.cross_entropy(net(rows.view(-1, 4, 2).permute(1, 0, 2).contiguous()), kinds).item())
+    print("held out", round(sum(losses) / len(losses), 6))
+"""
+
 
 def _script(text: str, start: str) -> Script:
     return Script(_NET.replace("START", start) + text, same=("held out", "right"))
@@ -287,6 +324,7 @@ SCRIPTS: dict[str, Script] = on_three(
         "states of as many samples as a network is told, in another place than the loader": Script(
             _FIXED.replace("SIZE", "6"), same=("held out", "right")
         ),
+        "states that a network begins itself, in training and in a test": Script(_BEGUN, same=("held out",)),
         "windows of rows of numbers, with what follows in each": Script(_WINDOWS, same=("held out",)),
     },
     rows=42,

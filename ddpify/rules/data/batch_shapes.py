@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from ddpify.edits import Replace
+from ddpify.edits import AddParameter, FreshName, Replace, SetArgument
 from ddpify.facts.collect import optimizer_parameters
 from ddpify.facts.library import numpy
 from ddpify.facts.library.flow import with_entries
@@ -35,6 +35,8 @@ _AS_MANY = "this list is made with the batch size: it must have an entry for eac
 _ONE_RANKS = "this shape is made with the batch size: on a rank, it must have the size of that rank's part of the batch"
 _WRITTEN_OUT = "this number repeats the batch size, and every rank has only its part of a batch: shapes would not fit"
 _PERHAPS_AS_LONG = "what is made with the batch size here may be as long as a batch, and every rank has only its part of one"
+_NAMES = ("of_rank", "for_rank", "of_one_rank")
+_AS_SAID = "this is made for training, and for full batches elsewhere: training says so, and gets one for its rank's part of a batch"
 _AS_GIVEN = "this shape has a row for each sample of what is passed here: on a rank, those of its part of the batch in training"
 _TRAINED = "this is trained, and has a row for each place of a batch: every rank has only its part of one, and meets other samples there"
 _OTHERS_ROWS = "this may have the rows of another loader's whole batch by then, and every rank has only its part of a batch to put there"
@@ -142,9 +144,12 @@ def _read_as_shape(context: Context, node: ast.Call, part: ast.expr, sizes: Size
         handed = [at for at in _handed(context, context.facts.after.calls(node), sizes) if at in others]
         if not handed:
             yield from divide(context, part, _ONE_RANKS)
+    if None in handed and (change := _where_called(context, node, part)) is not None:
+        yield change
+        return
     for at in handed:
         if at is None:
-            yield _as_many_as_given(context, part) or context.manual(
+            yield context.manual(
                 CODE,
                 part,
                 "this shape must be that of one rank's part of the batch in training, and that of a full batch elsewhere",
@@ -170,6 +175,34 @@ def _as_many_as_given(context: Context, part: ast.expr) -> Change | None:
             edit = Replace(part, f"{node.id}.size({axis})", (part,))
             return Change(CODE, _AS_GIVEN, tree.shown, part, (edit,))
     return None
+
+
+def _where_called(context: Context, node: ast.Call, part: ast.expr) -> Change | None:
+    """The change of a batch size in what makes tensors of the training and others: by the rows that are given, or as each call says."""
+    return _as_many_as_given(context, part) or _as_training_says(context, node, part)
+
+
+def _as_training_says(context: Context, node: ast.Call, part: ast.expr) -> Change | None:
+    """A function to which the calls of the training say that a tensor is for one rank's part of a batch."""
+    facts, run = context.facts, context.facts.after
+    function = facts.tree_of(part).function(part)
+    if not isinstance(function, ast.FunctionDef) or function.decorator_list or not facts.is_edited(part):
+        return None
+    sites: dict[ast.AST, set[bool]] = {}
+    for call in run.calls(node):
+        sites.setdefault(call.stack[-1] if call.stack else node, set()).add(in_training(context, call))
+    training = [site for site, trains in sites.items() if trains == {True} and isinstance(site, ast.Call)]
+    known = all({f for c in run.calls(site) for f in c.func.functions()} == {function} for site in training)
+    if not training or not known or {True, False} in sites.values() or not all(map(facts.is_edited, training)):
+        return None
+    edits, needs = context.divided(part)
+    if not edits:
+        return None
+    name = FreshName(_NAMES, function, function)
+    own = Replace(part, f"{context.names['per_rank']}({{0}}) if {name} else {{0}}", (part,))
+    said = [SetArgument(site, str(name), "True") for site in training]
+    added = AddParameter(function, str(name), "False", optional=True, binds=(name,))
+    return Change(CODE, _AS_SAID, facts.tree_of(part).shown, part, (added, own, *said), needs=needs)
 
 
 def _rows_along(value: Value) -> int | None:
@@ -205,10 +238,12 @@ def _handed(context: Context, calls: Iterable[Call], sizes: Sizes) -> list[ast.e
 
 def _handed_elsewhere(context: Context) -> set[ast.expr | None]:
     """Where training hands over the batch size to what makes tensors for others, too: it is divided there for all that is handed it."""
-    sizes, out = context.once(sizes_of), set[ast.expr | None]()
+    sizes, out, value = context.once(sizes_of), set[ast.expr | None](), context.facts.after.value
     for node in dict.fromkeys(call.node for call in shaping(context)):
         if any(sizes.read(context.facts.after.value(part)) for part in size_arguments(node)):
-            out.update(at for at in _handed_by_training(context, node, sizes) or () if at is not None)
+            handed = _handed_by_training(context, node, sizes) or []
+            apart = None in handed and all(_where_called(context, node, p) for p in size_arguments(node) if sizes.read(value(p)))
+            out.update(at for at in handed if at is not None and not apart)
     return out
 
 
