@@ -1336,3 +1336,22 @@ SCRIPTS |= {
         told=("DDP207",),
     )
 }
+
+_GOES_ON = _FIRST.replace("self.scale * (rows + self.shift),", "self.scale * (self.centred(rows) + self.shift),").replace(
+    "        def forward(self, rows):\n            if self.started",
+    """        def centred(self, rows):
+            columns = rows.t()
+            if self.started.item() == 1:
+                with torch.no_grad():
+                    self.shift.data.copy_(0.01 * columns.std(1).unsqueeze(0))
+            return columns.t()
+
+        def forward(self, rows):
+            if self.started""",
+)
+SCRIPTS |= {
+    "columns set the shift of a layer, and go on as rows": Script(
+        _GOES_ON.replace("FIRST", "pass").replace("LAST", "pass"),
+        told=("DDP207",),
+    )
+}

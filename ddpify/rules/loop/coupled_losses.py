@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from ddpify.edits import Edit, InsertAfter, Replace
 from ddpify.facts import collect, library
@@ -243,7 +243,7 @@ def _suffices(context: Context, node: ast.Call, how: WholeBatchLoss, rest: list[
         and is_of_whole_batch(gathered)
         and not gathered.of_kind("random")
         and _keeps_other_losses(context, after, node)
-        and not any(_uneven(after, n) or _gives_back_rows(context, after, n) for n in nodes)
+        and not mixes(context, after, nodes)
         and not any(context.from_sharded_data(after.value(n)) for n in again)  # bound anew to this rank's own
     )
 
@@ -277,6 +277,11 @@ def _may_be_gathered(context: Context, around: ast.AST, read: ast.Name, evaluate
     batches = value.of_kind("batch") - frozenset[object]().union(*(v.of_kind("batch") for v in evaluated))
     ours = of_training(context, value) if not evaluated else value.of_kind("batch") and batches <= set(context.facts.loaders)
     return is_rows(value) and bool(ours)
+
+
+def mixes(context: Context, after: Run, nodes: Iterable[ast.AST]) -> bool:
+    """Whether code has rows of one rank beside rows that are all ranks' now, or gives such rows to what goes on with its own."""
+    return any(_uneven(after, n) or _gives_back_rows(context, after, n) for n in nodes)
 
 
 def _uneven(run: Run, node: ast.AST) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from ddpify.edits import Edit, Replace
 from ddpify.facts import collect
+from ddpify.facts.tree import walk
 from ddpify.placement.lattice import REPLICATE
 from ddpify.placement.values import is_rows
 from ddpify.records import dataclass
@@ -27,15 +28,20 @@ class GatheredRows:
     needs: tuple[str, ...] = ("from_all_ranks",)
 
 
-def gathered(context: Context, given: Sequence[ast.expr]) -> GatheredRows | None:
-    """The rows that some expressions are computed from, gathered; None where these are not the same on all ranks then."""
+def gathered(context: Context, given: Sequence[ast.expr], loss_follows: bool = False) -> GatheredRows | None:
+    """The rows that some expressions are computed from, gathered; None where these are not the same on all ranks then.
+
+    Nothing else may come of these rows, unless `loss_follows`: the rule for the loss judges then what does.
+    """
     own = [node for node in given if context.differs(context.facts.after.value(node))]
     rows = list(dict.fromkeys(row for node in own for row in _rows(context, node)))
     if not rows or not all(context.facts.is_edited(row) and by_all_ranks(context, row) for row in rows):
         return None
     become = dict.fromkeys(rows, "whole")
     after = collect.redistributed_run(context.facts, become)
-    if any(context.placement(after.value(node)) != REPLICATE for node in given):
+    functions = {context.facts.tree_of(row).function(row) for row in rows}
+    mixed = any(coupled_losses.mixes(context, after, walk(function)) for function in functions)
+    if (mixed and not loss_follows) or any(context.placement(after.value(node)) != REPLICATE for node in given):
         return None
     edits = tuple(Replace(row, coupled_losses.gathered(context, row, False), (row,)) for row in rows)
     return GatheredRows(edits, tuple(become.items()))

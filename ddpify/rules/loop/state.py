@@ -180,7 +180,7 @@ def _over_ranks(context: Context, event: Store | Call, name: str) -> Change | Fi
     needs: set[str] = set()
     if context.facts.is_edited(event.node) and _reached_by_all_ranks(context, event):
         edits, needs = _edits(context, event)
-        if not edits and (rows := gathered_rows.gathered(context, _given(context, event))) is not None:
+        if not edits and (rows := gathered_rows.gathered(context, _given(context, event), loss_follows=True)) is not None:
             return Change(CODE, _BY_ALL, tree.shown, event.node, rows.edits, needs=rows.needs, redistributes=rows.redistributes)
     if edits:
         parts = [e.node for e in edits if isinstance(e.node, ast.expr)]
