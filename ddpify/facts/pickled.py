@@ -42,9 +42,10 @@ def whole(run: Run, models: frozenset[Obj]) -> Iterator[Call]:
             yield call
 
 
-def _reaches(run: Run, value: Value, models: frozenset[Obj], depth: int = 0) -> bool:
-    inner = (held for obj in value.objs for held in _inside(run, obj)) if depth < _DEPTH else ()
-    return bool(run.unwrap(value) & models) or any(_reaches(run, held, models, depth + 1) for held in inner)
+def _reaches(run: Run, value: Value, models: frozenset[Obj]) -> bool:
+    """Whether a value is one of some models, or holds one."""
+    within = (held for _, inner in _within(run, value) for held in inner)
+    return any(run.unwrap(held) & models for held in (value, *within))
 
 
 def entries(run: Run, tree: Tree) -> dict[ast.expr, ast.Call]:
@@ -85,14 +86,21 @@ def _holds_model(run: Run, value: Value) -> bool:
     return next(_holders(run, value), None) is not None
 
 
-def _holders(run: Run, value: Value, depth: int = 0) -> Iterator[New | Tup]:
+def _holders(run: Run, value: Value) -> Iterator[New | Tup]:
     """The containers and objects in a value that hold a wrapper themselves."""
-    for obj in value.objs if depth < _DEPTH else ():
-        inner = _inside(run, obj)
+    for obj, inner in _within(run, value):
         if isinstance(obj, (New, Tup)) and any(o.path in library.DDPS for v in inner for o in v.instances()):
             yield obj
-        for held in inner:
-            yield from _holders(run, held, depth + 1)
+
+
+def _within(run: Run, value: Value) -> Iterator[tuple[Obj, list[Value]]]:
+    """The objects in a value, each once, and what they hold."""
+    seen, layer = set[Obj](), set(value.objs)
+    for _ in range(_DEPTH):
+        seen |= layer
+        found = [(obj, _inside(run, obj)) for obj in layer]
+        yield from found
+        layer = {o for _, inner in found for held in inner for o in held.objs} - seen
 
 
 def _inside(run: Run, obj: Obj) -> list[Value]:

@@ -16,6 +16,10 @@ class Repeated:
 
     __slots__ = ()
 
+    def nodes(self) -> set[ast.AST]:
+        """The expressions that were seen."""
+        return set()
+
     def values(self) -> dict[ast.AST, Value]:
         """What expressions were seen to be."""
         return {}

@@ -60,6 +60,7 @@ class Outcome(Repeated):
         self.returned, self.yielded, self.changed, self.local = frame.returned, frame.yielded, frame.changed, frame.local
         self.record, self.log, self.decisions, self.outputs_of = run.record, run.log, run.trace.decisions, run.trace.outputs_of
         self.claims = tuple(dict.fromkeys(run.claims.log[self.start[_CLAIMS] : self.end[_CLAIMS]]))
+        self._nodes: set[ast.AST] | None = None
         self._values: dict[ast.AST, Value] | None = None
         self._visited: set[ast.AST] | None = None
         self._calls: list[Seen] | None = None
@@ -79,8 +80,16 @@ class Outcome(Repeated):
             return False
         if run is self.of or assumed == self.assumed:
             return True
-        values, visited = self.values(), self.visited()
-        return not any(node in values or node in visited for node, _ in assumed.items() ^ self.assumed.items())
+        nodes, visited = self.nodes(), self.visited()
+        return not any(node in nodes or node in visited for node, _ in assumed.items() ^ self.assumed.items())
+
+    def nodes(self) -> set[ast.AST]:
+        """The expressions that were seen."""
+        if self._nodes is None:
+            self._nodes = set()
+            for noted in self.log.noted[self.start[_NOTED] : self.end[_NOTED]]:
+                self._nodes |= noted.nodes() if isinstance(noted, Repeated) else {noted[0]}
+        return self._nodes
 
     def values(self) -> dict[ast.AST, Value]:
         """What the expressions were seen to be."""

@@ -39,8 +39,8 @@ def are_as_long(context: Context, batches: Collection[Obj]) -> bool:
 def _is_of_examples(context: Context, batches: New) -> bool:
     """Whether batches are an iterator's of examples, padded to the longest of each batch."""
     known = context.facts.batch_sources.get(batches.node)
-    fixed = any("fix_length" in call.keywords for call in context.facts.after.trace.calls)
-    return known is not None and known.kind in batch_source.EXAMPLES and not fixed
+    of_examples = known is not None and known.kind in batch_source.EXAMPLES
+    return of_examples and not any("fix_length" in call.keywords for call in context.facts.after.trace.calls)
 
 
 def _is_of(call: Call, padded: Collection[New]) -> bool:

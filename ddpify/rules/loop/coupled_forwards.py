@@ -63,7 +63,7 @@ def _search(context: Context, node: ast.Call, operands: _Operands) -> SharedNumb
     run, how = context.facts.after, dict[ast.expr, str]()
     for _ in range(_MOST):
         for nodes in _candidates(context, run, how, node, operands):
-            if found := {n: kind for n, kind in _kinds(context, nodes) if n not in how}:
+            if found := _further(context, how, nodes):
                 break
         else:
             return None
@@ -111,17 +111,21 @@ def _counted(context: Context, run: Run, how: dict[ast.expr, str], node: ast.Cal
     counts: list[ast.expr] = [c.node for c in run.trace.calls if not c.func.functions()]
     counts += [n for tree in context.facts.trees.values() for n in tree.of(ast.Subscript)]
     counts = [n for n in counts if (v := run.value(n)).scale == "count" and v.shape is None and not v.objs]
+    if not _further(context, how, counts):
+        return []
     marked = collect.redistributed_run(context.facts, how | dict.fromkeys(counts, "mark"))
     used = loss_in(marked, node).of_kind("mark")
     return [n for n in dict.fromkeys(counts) if n in used]
 
 
 def _marked(context: Context, run: Run, how: dict[ast.expr, str]) -> tuple[Run, list[ast.expr]]:
-    """A run in which the averages and totals of a rank's own rows are marked, and these."""
+    """A run in which the averages and totals of a rank's own rows are marked, and these; none where none of the rows can be gathered."""
     averages: list[ast.expr] = [c.node for c in run.trace.calls if c.result.scale in _AVERAGED and not c.func.functions()]
     products = (n for tree in context.facts.trees.values() for n in tree.of(ast.BinOp) if isinstance(n.op, ast.MatMult))
     averages += [n for n in products if run.value(n).scale in _AVERAGED]
     averages = [n for n in dict.fromkeys(averages) if any(run.value(part).scale == "sample" for part in expressions(n))]
+    if not _further(context, how, (row for average in averages for row in _rows_of(run, average))):
+        return run, []
     return collect.redistributed_run(context.facts, how | dict.fromkeys(averages, "mark")), averages
 
 
@@ -152,12 +156,17 @@ def _rows_in(run: Run, node: ast.expr) -> list[ast.expr]:
     return [node] if is_rows(value) else []
 
 
+def _further(context: Context, how: dict[ast.expr, str], nodes: Iterable[ast.expr]) -> dict[ast.expr, str]:
+    """Those of some rows and counts that can be gathered beside what is gathered already."""
+    return dict(_kinds(context, (n for n in nodes if n not in how)))
+
+
 def _kinds(context: Context, nodes: Iterable[ast.expr]) -> Iterable[tuple[ast.expr, str]]:
     """How each of some rows and counts changes: without gradients, in an evaluation, it does not; those that all ranks can gather."""
-    for node in nodes:
+    for node in filter(context.facts.may_edit, dict.fromkeys(nodes)):
         calls = _calls_beside(context, node)
         trained = [c for c in calls if not c.no_grad]
-        if context.facts.may_edit(node) and _are_alike(context, trained):
+        if _are_alike(context, trained):
             yield node, "whole" if len(trained) == len(calls) else GRADED["whole"]
 
 
