@@ -4470,3 +4470,19 @@ SCRIPTS |= {
         told=("DDP403",),
     )
 }
+_LINKS_NOTED = (
+    _LINKS.replace("            self.side = side\n", "            self.side, self.kinds = side, [side]\n")
+    .replace(
+        "            one, other = self.links[at]\n",
+        "            self.kinds[0] = 'first' if at % 5 else 'both'\n            one, other = self.links[at]\n",
+    )
+    .replace("rarity, self.side", "rarity, self.kinds")
+)
+SCRIPTS |= {
+    "one number of each sample, joined, and a list that each sample changes": Script(
+        _LINKS_NOTED.replace("JOINED", _LINKS_JOINED["by their places"]).replace(
+            "model((right, wrong), side=side)", "model(right if side[0] == 'both' else (right, wrong), side=side[0])"
+        ),
+        told=("DDP403",),
+    )
+}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Literal, Protocol, TypeAlias
 
 from ddpify.facts.tree import scope_nodes, walk
@@ -40,7 +40,7 @@ def items(function: ast.AST, cls: ast.ClassDef, known: Paths) -> tuple[Item, ...
         alone = isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name)
         is_row = alone and is_one_row(statement.value, known, rows)
         rows |= dict.fromkeys(bound, bool(is_row))
-    written = {n.attr for n in _outside_of_init(cls) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)}
+    written = {name for n in _outside_of_init(cls) for name in _may_change(n)}
     return tuple(_item(part, known, rows, written) for part in given.elts)
 
 
@@ -49,6 +49,15 @@ def _item(node: ast.expr, known: Paths, rows: Mapping[str, bool], written: set[s
         case ast.Attribute(value=ast.Name(id="self"), attr=name) if name not in written:
             return Same(name)
     return "row" if is_one_row(node, known, rows) else ""
+
+
+def _may_change(node: ast.AST) -> Iterator[str]:
+    """The attributes that an expression writes, or that a method or an entry may change: `self.seen = i`, `self.seen.append(i)`."""
+    match node:
+        case ast.Attribute(attr=name, ctx=ast.Store()):
+            yield name
+        case ast.Attribute(value=ast.Attribute(attr=name)) | ast.Subscript(value=ast.Attribute(attr=name), ctx=ast.Store()):
+            yield name
 
 
 def _outside_of_init(cls: ast.ClassDef) -> list[ast.AST]:
